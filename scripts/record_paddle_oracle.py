@@ -303,6 +303,50 @@ def pool(
     ]  # fmt: skip
 
 
+def volume_pool_cases() -> Iterator[Case]:
+    """The attributes of `pool3d`, and of `max_pool3d_with_index` where no kind is named."""
+    volume = {"input": normal(2, 2, 5, 6, 7)}
+    windows = {"ksize": [3, 2, 2], "strides": [2, 3, 2]}
+    for settings in (
+        {"pooling_type": "max", "ksize": [2, 3, 2], "adaptive": True},
+        {"pooling_type": "max", "ksize": [2, 3, 2], "strides": [2, 2, 3], "adaptive": True},
+        {"pooling_type": "max", **windows, "paddings": [1, 1, 1], "ceil_mode": True},
+        {"pooling_type": "avg", **windows, "paddings": [1, 1, 1], "ceil_mode": True},
+        {"pooling_type": "avg", **windows, "paddings": [0, 1, 1, 0, 1, 1], "exclusive": False},
+        {"pooling_type": "avg", **windows, "padding_algorithm": "SAME", "exclusive": False},
+        {"pooling_type": "avg", "ksize": [2, 3, 2], "adaptive": True},
+        {"pooling_type": "avg", "ksize": [1, 1, 1], "adaptive": True, "global_pooling": True},
+        {"pooling_type": "avg", "ksize": [1, 1, 1], "global_pooling": True},
+        {"ksize": [2, 3, 2], "strides": [2, 1, 2], "paddings": [1, 1, 0]},
+        {"ksize": [2, 3, 4], "adaptive": True},
+        {"ksize": [1, 1, 1], "global_pooling": True},
+    ):
+        yield volume, settings
+
+
+def volume_pool(
+    input: Any,
+    ksize: Sequence[int],
+    pooling_type: str = "",
+    strides: Sequence[int] = (1, 1, 1),
+    paddings: Sequence[int] = (0, 0, 0),
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    padding_algorithm: str = "EXPLICIT",
+    global_pooling: bool = False,
+    adaptive: bool = False,
+) -> Sequence[Any]:
+    where = (list(ksize), list(strides), list(paddings))
+    if not pooling_type:
+        return list(_C_ops.max_pool3d_with_index(input, *where, global_pooling, adaptive))
+    return [
+        _C_ops.pool3d(
+            input, *where, ceil_mode, exclusive, "NCDHW",
+            pooling_type, global_pooling, adaptive, padding_algorithm,
+        )
+    ]  # fmt: skip
+
+
 def interp_cases() -> Iterator[Case]:
     for mode in ("nearest", "bilinear", "bicubic"):
         for settings in (
@@ -338,6 +382,7 @@ OPERATORS: Mapping[str, tuple[Callable[[], Iterator[Case]], Callable[..., Sequen
     "grid_sample": (grid_sample_cases, grid_sample),
     "multiclass_nms3": (multiclass_nms_cases, multiclass_nms),
     "pool2d": (pool_cases, pool),
+    "pool3d": (volume_pool_cases, volume_pool),
     "interp_v2": (interp_cases, interp),
     "polygon_nms": (polygon_nms_cases, multiclass_nms),
 }

@@ -32,8 +32,8 @@ from crosschip.apis.nnrt import (
 from crosschip.bench.timing import Run
 from crosschip.ir import Array, ElementType, Model, TensorType
 from crosschip.ops.standard.activation import Relu6
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.convolution import Conv2D
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
 
 LIMIT = 1.03
 BAR = f"channels last take at most {LIMIT:g} of the time of channels first"

@@ -17,6 +17,8 @@ from crosschip.hal import Options
 from crosschip.ir import Array, Builder, DeviceError, ElementType, TensorType, symbol
 from crosschip.ops import examples_of, operator_named, operators
 from crosschip.ops.definition.examples import Sample, arrays_for, model_of, samples
+from crosschip.ops.standard.adaptive_pooling import AdaptivePool
+from crosschip.ops.standard.pooling import Pool
 
 F32 = ElementType.FLOAT32
 CHECKED = ("AND", "GATHER", "MOD", *sorted(operator.type for operator in UNCHECKED))
@@ -97,22 +99,30 @@ def test_a_refusal_leaves_nothing_behind(device: OpenVinoDevice, loaded: bool) -
         np.testing.assert_array_equal(made, np.mod(wide, 2))
 
 
-@pytest.mark.parametrize("name", sorted(o.type for o in FAILS_OF_NOTHING if "POOL" in o.type))
-def test_an_empty_batch(device: OpenVinoDevice, name: str) -> None:
-    """Also in the middle of a model."""
+@pytest.mark.parametrize(
+    "operator",
+    [o for o in operators().values() if issubclass(o, (AdaptivePool, Pool))],
+    ids=lambda operator: operator.type,
+)
+def test_an_empty_batch(device: OpenVinoDevice, operator: type[AdaptivePool | Pool]) -> None:
+    """In the middle of a model, too."""
+    assert issubclass(operator, FAILS_OF_NOTHING)
+    rank = operator.spatial_rank
+    twos = (2,) * rank
     named: dict[str, Any] = (
-        {"output_shape": (2, 2)}
-        if "ADAPTIVE" in name
-        else {"kernel_shape": (2, 2), "strides": (2, 2)}
+        {"output_shape": twos}
+        if issubclass(operator, AdaptivePool)
+        else {"kernel_shape": twos, "strides": twos}
     )
     b = Builder()
-    x = b.input("x", TensorType(F32, (symbol("n"), 3, symbol("h"), symbol("w"))))
-    pooled = b.add(operator_named(name), b.add(operator_named("EXP"), x), **named)
+    sizes = [symbol(f"s{axis}") for axis in range(rank)]
+    x = b.input("x", TensorType(F32, (symbol("n"), 3, *sizes)))
+    pooled = b.add(operator, b.add(operator_named("EXP"), x), **named)
     b.output("y", b.add(operator_named("TANH"), pooled))
     program = device.compile(b.build(), Options())
     for batch in (0, 2, 0, 1):
-        (made,) = program.run([np.ones((batch, 3, 4, 4), np.float32)])
-        assert made.shape == (batch, 3, 2, 2)
+        (made,) = program.run([np.ones((batch, 3, *(4,) * rank), np.float32)])
+        assert made.shape == (batch, 3, *twos)
         np.testing.assert_allclose(made, np.tanh(np.exp(np.float32(1))), rtol=1e-5)
 
 

@@ -82,7 +82,8 @@ def test_the_driver_interface() -> None:
 
 def test_an_onnx_operator_that_several_stand_for_is_a_case_of_each() -> None:
     result = Counter(name for op in operators().values() for name in opset_mapping(op).onnx)
-    by_rank = {"Conv", "ConvTranspose", "QLinearConv"}
+    by_rank = {"Conv", "ConvInteger", "ConvTranspose", "QLinearConv"}
+    by_rank |= {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"}
     several = {"Cast", "DequantizeLinear", "Resize", "Upsample"} | by_rank
     assert {name for name, count in result.items() if count > 1} <= several
 

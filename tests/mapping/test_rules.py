@@ -12,6 +12,7 @@ import pytest
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Builder, DeviceError, ElementType, ModelError, Operand, TensorType
 from crosschip.ops.standard.activation import LeakyRelu, LogSoftmax, PRelu, Relu, Sigmoid, Softmax
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.arithmetic import (
     Add,
     BiasAdd,
@@ -31,7 +32,7 @@ from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Tra
 from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, BitwiseNot, Not, Where
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.reduction import ReduceMean
 from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest

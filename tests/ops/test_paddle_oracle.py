@@ -14,12 +14,11 @@ from crosschip.ir import Array, Builder, ElementType, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
 from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.detection import PriorBox, YoloBox
 from crosschip.ops.standard.padding import PadMode
 from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
     AveragePool2D,
     MaxPool2D,
 )

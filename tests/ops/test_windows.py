@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -99,16 +100,25 @@ def test_images_without_pixels_have_no_simpler_windows(operator: type[Operator])
     assert found.shape == (1, 1, 0, 3)
 
 
+def on_axis(windows: Windows, axis: int) -> Windows:
+    """The windows on one axis of the image only."""
+    return replace(
+        windows,
+        kernel=windows.kernel[axis : axis + 1],
+        strides=windows.strides[axis : axis + 1],
+        dilations=windows.dilations[axis : axis + 1],
+        pads=windows.pads[2 * axis : 2 * axis + 2],
+    )
+
+
 @given(windows_and_images())
 def test_axes_are_independent(case: tuple[Windows, tuple[int, ...]]) -> None:
     windows, image = case
-    last = len(image) - 1
-    first, rest = windows.on(0), windows.on(*range(1, len(image)))
-    assert windows.on(last).counts(image[last:]) == windows.counts(image)[last:]
-    if last:
-        joined = first.beside(rest)
-        assert joined.counts(image) == windows.counts(image)
-        assert joined.sides(image) == windows.sides(image)
+    counts, sides = windows.counts(image), windows.sides(image)
+    for axis, size in enumerate(image):
+        alone = on_axis(windows, axis)
+        assert alone.counts([size]) == counts[axis : axis + 1]
+        assert alone.sides([size]) == sides[2 * axis : 2 * axis + 2]
 
 
 def test_padding_of_an_image_that_is_not_known() -> None:

@@ -37,6 +37,7 @@ from crosschip.ir import (
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.lowering.static_shapes import is_data_dependent
 from crosschip.ops.standard.activation import Relu, Sigmoid, Softmax, Tanh
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
@@ -44,7 +45,6 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.searching import NonZero, Unique
 from crosschip.runtime.compiled import CompiledModel
 

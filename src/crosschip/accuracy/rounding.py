@@ -29,7 +29,8 @@ _OUTLIER, _LARGE = 1e3, 9e3
 _SUMS = frozenset(
     {
         *("ADD", "SUB", "SUM", "BIAS_ADD", "REDUCE_SUM", "REDUCE_MEAN", "CUM_SUM"),
-        *("AVERAGE_POOL_2D", "ADAPTIVE_AVERAGE_POOL_2D", "RESIZE_LINEAR", "RESIZE_CUBIC"),
+        *(f"{kind}_POOL_{rank}D" for kind in ("AVERAGE", "ADAPTIVE_AVERAGE") for rank in (1, 2, 3)),
+        *("RESIZE_LINEAR", "RESIZE_CUBIC"),
         *("GRID_SAMPLE", "SWISH", "GELU", "MISH", "HARD_SWISH", "ATTENTION"),
         "GROUP_QUERY_ATTENTION",
     }
@@ -64,8 +65,9 @@ _NEAR_ONE = _SIZED_NEAR_ONE | {
 
 _CONTRACTIONS = frozenset(
     {
-        *("RELU", "RELU6", "CLIP", "ABS", "NEG", "MAX", "MIN", "MAX_POOL_2D", "REDUCE_MAX"),
-        *("ADAPTIVE_MAX_POOL_2D", "REDUCE_MIN", "LEAKY_RELU", "ASSIGN"),
+        *("RELU", "RELU6", "CLIP", "ABS", "NEG", "MAX", "MIN", "REDUCE_MAX"),
+        *(f"{kind}_POOL_{rank}D" for kind in ("MAX", "ADAPTIVE_MAX") for rank in (1, 2, 3)),
+        *("REDUCE_MIN", "LEAKY_RELU", "ASSIGN"),
     }
 )
 """The operators whose result is off by no more than what they read, besides those that move it."""

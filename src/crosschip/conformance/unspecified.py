@@ -19,11 +19,12 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits, reals
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.numerics.overlap import crosses_itself
+from crosschip.ops.standard.adaptive_pooling import AdaptiveMaxPool
 from crosschip.ops.standard.convolution import Conv
 from crosschip.ops.standard.indexing import Scatter
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.normalization import LRN, BatchNormalization
-from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
+from crosschip.ops.standard.pooling import MaxPool
 from crosschip.ops.standard.unary import Exp
 
 Rule = Callable[[Operator, Arrays, Array], bool | Array]
@@ -46,7 +47,7 @@ def alternatives(operation: Operator, arrays: Arrays, expected: Array) -> tuple[
     finite = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]  # has no types
     if isinstance(operation, Exp):
         others.append(np.where(expected > finite.max / 2, np.array(np.inf, expected.dtype), nan))
-    if not isinstance(operation, MaxPool2D | AdaptiveMaxPool2D):
+    if not isinstance(operation, MaxPool | AdaptiveMaxPool):
         return others, np.zeros((), np.bool_)
     if is_nan.any():
         pixels = [np.clip(p, *operation.fused.bounds) for p in _pixels(operation, arrays)]
@@ -56,22 +57,19 @@ def alternatives(operation: Operator, arrays: Arrays, expected: Array) -> tuple[
     return others, is_nan | is_least
 
 
-def _pixels(operation: MaxPool2D | AdaptiveMaxPool2D, arrays: Arrays) -> Sequence[Array]:
+def _pixels(operation: MaxPool | AdaptiveMaxPool, arrays: Arrays) -> Sequence[Array]:
     """Return arrays of pixels whose maximum is each element of the output."""
     (input,) = arrays["input"]
     wide = input.astype(np.float64)
-    if isinstance(operation, MaxPool2D):
+    if isinstance(operation, MaxPool):
         return [pixels for _, pixels in operation.windows.sliding_windows(wide, -np.inf)]
-    rows, columns = operation.cells(wide)
-    cells = [[wide[:, :, row, column] for column in columns] for row in rows]
-    flat = [[cell.reshape(*cell.shape[:2], -1) for cell in line] for line in cells]
-    most = max(cell.shape[2] for line in flat for cell in line)
-    return [
-        np.stack(
-            [np.stack([c[..., min(i, c.shape[2] - 1)] for c in line], -1) for line in flat], -2
-        )
-        for i in range(most)
-    ]
+    cells = [(p, cell.reshape(*cell.shape[:2], -1)) for p, cell, _ in operation.cells(wide)]
+    most = max(cell.shape[2] for _, cell in cells)
+    pixels = np.empty((most, *wide.shape[:2], *operation.output_shape))
+    for place, cell in cells:
+        where: tuple[slice | int, ...] = (*(slice(None),) * 3, *place)
+        pixels[where] = np.moveaxis(cell[..., np.arange(most).clip(max=cell.shape[2] - 1)], -1, 0)
+    return list(pixels)
 
 
 def _cast(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
@@ -132,7 +130,8 @@ def _deformable(operation: Operator, arrays: Arrays, expected: Array) -> Array:
 
 def _channels_of_images(operation: Operator, arrays: Arrays, expected: Array) -> Array:
     """Unspecified: the channels of images with a pixel that is not finite."""
-    return _bad(arrays["input"][0], 2, 3, keepdims=True)
+    (input,) = arrays["input"]
+    return _bad(input, *range(2, input.ndim), keepdims=True)
 
 
 def _resized(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
@@ -344,10 +343,10 @@ RULES: dict[str, Rule] = {
     **{f"CONV_{rank}D": _filters for rank in (1, 2, 3)},
     **{f"CONV_{rank}D_TRANSPOSE": _filters for rank in (1, 2, 3)},
     "DEFORMABLE_CONV_2D": _deformable,
-    "AVERAGE_POOL_2D": _without_pixels,
-    "ADAPTIVE_AVERAGE_POOL_2D": _cells,
-    "MAX_POOL_2D": _without_pixels,
-    "ADAPTIVE_MAX_POOL_2D": _without_pixels,
+    **{f"AVERAGE_POOL_{rank}D": _without_pixels for rank in (1, 2, 3)},
+    **{f"ADAPTIVE_AVERAGE_POOL_{rank}D": _cells for rank in (1, 2, 3)},
+    **{f"MAX_POOL_{rank}D": _without_pixels for rank in (1, 2, 3)},
+    **{f"ADAPTIVE_MAX_POOL_{rank}D": _without_pixels for rank in (1, 2, 3)},
     "GRID_SAMPLE": _sampled,
     "RESIZE_LINEAR": _resized,
     "RESIZE_CUBIC": _resized,

@@ -6,7 +6,7 @@ from math import prod
 
 from crosschip.ir import Operation
 from crosschip.ops.standard.convolution import Conv, ConvTranspose
-from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
+from crosschip.ops.standard.integers import ConvInteger, MatMulInteger
 from crosschip.ops.standard.matrix import FullyConnected, MatMul, MatMulNBits
 from crosschip.ops.standard.recurrent import Recurrent
 
@@ -18,7 +18,7 @@ def multiply_adds(operation: Operation) -> int:
     """
     elements = prod(operation.outputs[0].type.static_shape or ())
     match operation:
-        case Conv() | Conv2DInteger():
+        case Conv() | ConvInteger():
             return elements * prod((operation.filter.type.static_shape or ())[1:])
         case ConvTranspose():
             read = prod(operation.input.type.static_shape or ())

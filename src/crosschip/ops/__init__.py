@@ -15,6 +15,7 @@ from crosschip.ops.definition.registry import operator, operator_named, operator
 if TYPE_CHECKING:
     from crosschip.ops.definition.examples import examples_of as examples_of
     from crosschip.ops.standard.activation import *
+    from crosschip.ops.standard.adaptive_pooling import *
     from crosschip.ops.standard.arithmetic import *
     from crosschip.ops.standard.attention import *
     from crosschip.ops.standard.blocks import *

@@ -21,7 +21,8 @@ from crosschip.hal import Options
 from crosschip.ir import ElementType
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.runtime.compile.front_door import compile
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import pytest
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Operand
 from crosschip.ir.types import NARROW_INTEGERS, NARROW_TYPES
 from crosschip.ops.numerics.casting import cast
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import OneHot
 from crosschip.ops.standard.deformable import DeformableConv2D
@@ -18,7 +19,6 @@ from crosschip.ops.standard.indexing import Gather, ScatterND, SparseToDense
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 

@@ -119,7 +119,29 @@ def _more() -> list[onnx.ModelProto]:
         *made,
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)]),
         *(_convolution(rank, quantized) for rank in (1, 3) for quantized in (False, True)),
+        *(_without_attributes("GlobalAveragePool", [2, 3, *[4] * rank]) for rank in (1, 3)),
+        *(
+            _without_attributes("ConvInteger", [2, 3, *[4] * rank], [2, 3, *[2] * rank])
+            for rank in (1, 3)
+        ),
     ]
+
+
+def _without_attributes(type_: str, *shapes: list[int]) -> onnx.ModelProto:
+    """A node of inputs of some shapes, of bytes if it is of integers."""
+    kind = TensorProto.UINT8 if type_.endswith("Integer") else TensorProto.FLOAT
+    inputs = [
+        helper.make_tensor_value_info(f"x{index}", kind, shape)
+        for index, shape in enumerate(shapes)
+    ]
+    written = TensorProto.INT32 if type_.endswith("Integer") else TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node(type_, [value.name for value in inputs], ["y"])],
+        "node",
+        inputs,
+        [helper.make_tensor_value_info("y", written, None)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
 
 
 def _convolution(rank: int, quantized: bool) -> onnx.ModelProto:

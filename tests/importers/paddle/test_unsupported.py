@@ -64,7 +64,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
         "exclusive False .*sizes of the image",
     ),
     ("pool2d", "max_open_sizes", {"adaptive": True}, "adaptive True: the sizes"),
-    ("pool2d", "max_default", {"adaptive": True, "strides": [0, 1]}, "must be two sizes each"),
+    ("pool2d", "max_default", {"adaptive": True, "strides": [0, 1]}, "must be 2 sizes each"),
     ("argsort", "default", {"axis": 4}, "axis: 4 is not an axis"),
     ("crop", "attributes", {"shape": [2, 2]}, "must be 3 numbers each"),
     ("one_hot_v2", "float32", {"depth": -3}, "-3: is not how many numbers"),

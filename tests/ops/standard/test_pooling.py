@@ -1,4 +1,4 @@
-"""Pooling, against PyTorch."""
+"""Pooling, against PyTorch, and of other ranks against NumPy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 from tests.ops.oracle import functional, torch
 
 from crosschip.ir import ElementType
 from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
+    AveragePool,
+    AveragePool1D,
     AveragePool2D,
+    AveragePool3D,
+    MaxPool,
+    MaxPool1D,
     MaxPool2D,
+    MaxPool3D,
 )
 
 if TYPE_CHECKING:
@@ -154,25 +159,69 @@ def test_pooling_of_bytes(check: Checker, dtype: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 7), (3, 2), (8, 9)], ids=str)
-def test_adaptive_maximum(check: Checker, size: tuple[int, int]) -> None:
+IMAGES = {1: (9,), 3: (5, 6, 7)}
+OTHERS: list[dict[str, Any]] = [
+    {"kernel_shape": (2, 3, 2)},
+    {"kernel_shape": (3, 2, 3), "strides": (2, 1, 3), "pads": (1, 2, 0, 1, 2, 0)},
+    {"kernel_shape": (2, 2, 3), "strides": (2, 3, 2), "dilations": (3, 2, 1)},
+]
+
+
+def windows_of(x: Any, fill: float, settings: dict[str, Any]) -> Any:
+    """The elements of each window, side by side on the last axis."""
+    rank, kernel = x.ndim - 2, settings["kernel_shape"]
+    strides = settings.get("strides", (1,) * rank)
+    dilations = settings.get("dilations", (1,) * rank)
+    pads = np.reshape((0, 0, 0, 0, *settings.get("pads", (0,) * 2 * rank)), (-1, 2))
+    padded = np.pad(x, pads, constant_values=fill)
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
+    windows = sliding_window_view(padded, spans, tuple(range(2, 2 + rank)))
+    places = tuple(slice(None, None, stride) for stride in strides)
+    elements = tuple(slice(None, None, dilation) for dilation in dilations)
+    windows = windows[(slice(None), slice(None), *places, *elements)]
+    return windows.reshape(*windows.shape[: 2 + rank], -1)
+
+
+def of_rank(settings: dict[str, Any], rank: int) -> dict[str, Any]:
+    return {k: v[: 2 * rank if k == "pads" else rank] for k, v in settings.items()}
+
+
+@pytest.mark.parametrize("settings", OTHERS, ids=str)
+@pytest.mark.parametrize("operator", [AveragePool1D, AveragePool3D])
+def test_means_of_other_ranks(
+    check: Checker, operator: type[AveragePool], settings: dict[str, Any]
+) -> None:
+    given = of_rank(settings, operator.spatial_rank)
+    for counts in (False, True):
+        check(
+            lambda b, x, c=counts: b.add(operator, x, count_include_pad=c, **given),
+            lambda x, c=counts: np.nanmean(windows_of(x, 0.0 if c else np.nan, given), -1),
+            (2, 3, *IMAGES[operator.spatial_rank]),
+        )
+
+
+@pytest.mark.parametrize("settings", OTHERS, ids=str)
+@pytest.mark.parametrize("operator", [MaxPool1D, MaxPool3D])
+def test_maxima_of_other_ranks(
+    check: Checker, operator: type[MaxPool], settings: dict[str, Any]
+) -> None:
+    given = of_rank(settings, operator.spatial_rank)
+
+    def maxima(x: Any) -> Any:
+        windows = windows_of(x, -np.inf, given)
+        offsets = np.arange(np.prod(x.shape[2:])).reshape(1, 1, *x.shape[2:])
+        first = windows.argmax(-1)[..., None]
+        places = np.broadcast_to(windows_of(offsets, -1, given), windows.shape)
+        return [windows.max(-1), np.take_along_axis(places, first, -1)[..., 0]]
+
     check(
         lambda b, x: b.add_all(
-            AdaptiveMaxPool2D,
+            operator,
             x,
-            size,
             return_indices=True,
             return_indices_dtype=ElementType.INT64,
+            **given,
         ),
-        lambda x: functional.adaptive_max_pool2d_with_indices(torch.from_numpy(x), size),
-        (2, 3, 5, 7),
-    )
-
-
-@pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 7), (3, 2), (8, 9)], ids=str)
-def test_adaptive_pooling(check: Checker, size: tuple[int, int]) -> None:
-    check(
-        lambda b, x: b.add(AdaptiveAveragePool2D, x, size),
-        lambda x: functional.adaptive_avg_pool2d(torch.from_numpy(x), size),
-        (2, 3, 5, 7),
+        maxima,
+        (2, 3, *IMAGES[operator.spatial_rank]),
     )

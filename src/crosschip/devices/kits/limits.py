@@ -18,7 +18,7 @@ from crosschip.ops.numerics.resampling import AlignMode, Rounding
 from crosschip.ops.standard.convolution import ConvTranspose
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.padding import Pad, PadMode
-from crosschip.ops.standard.pooling import Pool2D
+from crosschip.ops.standard.pooling import Pool
 from crosschip.ops.standard.recurrent import Recurrent
 from crosschip.ops.standard.reduction import Reduction
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
@@ -73,9 +73,9 @@ def no_output_shape(op: ConvTranspose) -> Refusal | None:
     )
 
 
-def windows_in_image(op: Pool2D) -> Refusal | None:
-    """Refuse padding as wide as a window, and windows that start in the padding at the end."""
-    for axis in range(2):
+def windows_in_image(op: Pool) -> Refusal | None:
+    """Engines want padding narrower than a window, and no window that starts in it at the end."""
+    for axis in range(op.spatial_rank):
         pads = op.pads[2 * axis : 2 * axis + 2]
         before, after = pads if op.auto_pad is AutoPad.NONE else (0, 0)
         span, stride = op.windows.spans[axis], op.strides[axis]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from crosschip.ir import Builder, Operand
-from crosschip.ops.standard.convolution import Conv1D, Conv2D, build_planar
+from crosschip.ops.definition.spatial import build_planar
+from crosschip.ops.standard.convolution import Conv1D, Conv2D
 from crosschip.passes.rewrite_operations import RewriteOperations
 
 _FEW = 4096

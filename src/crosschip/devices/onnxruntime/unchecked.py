@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
+from crosschip.ops.standard.adaptive_pooling import AdaptivePool
 from crosschip.ops.standard.convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -19,17 +20,12 @@ from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import GroupNormalization
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
-    AveragePool2D,
-    MaxPool2D,
-)
+from crosschip.ops.standard.pooling import Pool
 from crosschip.ops.standard.recurrent import DynamicQuantizeLSTM
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 FAILS_OF_NOTHING = (
-    *(AdaptiveAveragePool2D, AdaptiveMaxPool2D, AveragePool2D, MaxPool2D),
+    *(AdaptivePool, Pool),
     *(Conv1D, Conv2D, Conv3D),
     *(DynamicQuantizeLSTM, GroupNormalization, MatMul, Reshape),
 )

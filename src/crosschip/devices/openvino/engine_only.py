@@ -47,7 +47,7 @@ ENGINE_ONLY: Mapping[Callable[..., Any], str] = {
     precision.as_bytes: "writes `FakeQuantize`, by which OpenVINO knows that numbers are bytes",
     precision.as_weights: "multiplies by 1, by which OpenVINO keeps constants in int8",
     integers.mat_mul_integer: "adds up products of bytes in float32, as far as that is exact",
-    integers.conv_2d_integer: "adds up products of bytes in float32, as far as that is exact",
+    integers.conv_integer: "adds up products of bytes in float32, as far as that is exact",
     # Reductions and searches whose operands are known to have no NaN.
     searching.arg_extreme: "finds extremes by reductions of keys without NaN",
     searching.top_k: "orders by keys without NaN, and gathers by indices known to be in range",

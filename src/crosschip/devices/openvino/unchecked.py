@@ -5,7 +5,9 @@ from __future__ import annotations
 from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
+from crosschip.ops.standard.adaptive_pooling import AdaptivePool
 from crosschip.ops.standard.convolution import (
+    Conv,
     Conv1D,
     Conv1DTranspose,
     Conv2D,
@@ -24,23 +26,21 @@ from crosschip.ops.standard.normalization import (
     RMSNormalization,
 )
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
-    AveragePool2D,
-    MaxPool2D,
-)
+from crosschip.ops.standard.pooling import MaxPool, Pool
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 FAILS_OF_NOTHING = (
-    *(AdaptiveAveragePool2D, AdaptiveMaxPool2D, AveragePool2D, MaxPool2D),
+    *(AdaptivePool, Pool),
     *(GRU, LSTM, RNN),
     *(ResizeCubic, ResizeLinear, ResizeNearest),
 )
 """Operators that fail or die with empty inputs (quirk `image-of-nothing`)."""
+
+UNWRITTEN_OF_NOTHING = (Conv, MaxPool)
+"""Operators that OpenVINO does not compute, or ends the process of, where all is padding."""
 
 UNCHECKED = (
     *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization),
@@ -56,5 +56,5 @@ UNCHECKED = (
 
 
 def sizes(model: Model) -> Sizes:
-    """Return the checks of sizes that a model's runs need."""
-    return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)
+    """The sizes of a model's runs."""
+    return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING, UNWRITTEN_OF_NOTHING)

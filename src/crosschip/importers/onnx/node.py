@@ -32,7 +32,7 @@ from crosschip.onnx_messages import (
 from crosschip.ops import Operator
 from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.standard.arithmetic import Max, Min
-from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
+from crosschip.ops.standard.pooling import MaxPool1D, MaxPool2D, MaxPool3D
 from crosschip.ops.standard.quantization import Quantize, Reinterpret, parameters
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 
@@ -43,8 +43,8 @@ T = TypeVar("T")
 
 _MAX_CONSTANT = 2**24
 
-_ORDERING = frozenset({AdaptiveMaxPool2D, Max, MaxPool2D, Min, ReduceMax, ReduceMin})
-"""Operators that select elements by comparison, and so keep a quantization."""
+_ORDERING = frozenset({Max, MaxPool1D, MaxPool2D, MaxPool3D, Min, ReduceMax, ReduceMin})
+"""Operators that choose among elements, and know no more of them than their order."""
 
 Import = Callable[["Node"], Operand | Sequence[Operand | None]]
 """Import function: appends the operations of a node and returns its outputs, in order.

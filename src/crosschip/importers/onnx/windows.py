@@ -1,13 +1,11 @@
 """Windows of convolutions and poolings, as attributes say where they lie on an image.
 
-Images have one, two or three axes; standard operators know two. What has one gets another one of
-size 1; what has three is computed plane by plane.
+Images have one, two or three axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import chain
 
 from crosschip.importers.onnx.facts import rank_of
@@ -26,25 +24,12 @@ _AUTO_PADS = {
 
 Numbers = tuple[int, ...]
 
-_POINT = Windows((1,), (1,), (1,), AutoPad.NONE, (0, 0))
-"""Windows of one pixel each."""
-
 
 def channels_last(node: Node, image: Operand, compute: Callable[[Operand], Operand]) -> Operand:
     """The result of a computation on images whose channels are the last axis, in the same order."""
     rank = rank_of(image)
     turned = node.add(Transpose, image, (0, rank - 1, *range(1, rank - 1)))
     return node.add(Transpose, compute(turned), (0, *range(2, rank), 1))
-
-
-def flat(windows: Windows) -> Windows:
-    """Windows on an image of one axis as those on one of two, the first of size 1."""
-    return replace(_POINT, auto_pad=windows.auto_pad).beside(windows)
-
-
-def upright(windows: Windows) -> Windows:
-    """Windows on an image of one axis as those on one of two that do not widen the second."""
-    return windows.beside(_POINT)
 
 
 def explicit(windows: Windows, image: Sequence[Dim]) -> Windows:
@@ -78,7 +63,7 @@ def spans_of(windows: Windows) -> Numbers:
 
 
 def arguments(windows: Windows) -> dict[str, object]:
-    """The arguments of a standard operator, for an image of two axes."""
+    """The arguments of a standard operator."""
     return {
         "auto_pad": windows.auto_pad,
         "pads": windows.pads,

@@ -59,26 +59,12 @@ class Images:
         return self.channels_last and self._op.rank(images) > 2
 
 
-def padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
-    """Return the padding mode and the pads (top, bottom, left, right) of an image."""
+def padding(op: Context, rank: int = 2) -> tuple[AutoPad, tuple[int, ...]]:
+    """Return the padding mode and the pads (before and after each of `rank` axes) of an image."""
     algorithm = op.text("padding_algorithm", "EXPLICIT")
     if algorithm not in _ALGORITHMS:
         raise ModelError(f"padding_algorithm: {algorithm!r} is not one of {', '.join(_ALGORITHMS)}")
-    pads = op.integers("paddings", (0, 0))
-    if len(pads) == 2:
-        height, width = pads
-        pads = (height, height, width, width)
-    return _ALGORITHMS[algorithm], pads
-
-
-def volume_padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
-    """The padding of a volume: its rule, and two numbers for each of depth, height and width."""
-    algorithm = op.text("padding_algorithm", "EXPLICIT")
-    if algorithm not in _ALGORITHMS:
-        raise ModelError(f"padding_algorithm: {algorithm!r} is not one of {', '.join(_ALGORITHMS)}")
-    pads = op.integers("paddings", (0, 0, 0))
-    if len(pads) == 3:
-        pads = tuple(number for pad in pads for number in (pad, pad))
-    if len(pads) != 6:
-        raise ModelError(f"paddings: must be 3 or 6 numbers, not {len(pads)}")
+    pads = op.integers("paddings", (0,) * rank)
+    if len(pads) == rank:
+        pads = tuple(pad for pad in pads for _ in range(2))
     return _ALGORITHMS[algorithm], pads

@@ -17,6 +17,7 @@ from crosschip.ir.types import FLOATS
 from crosschip.lowering.ranges.interval import TRUTH, Interval, of_type
 from crosschip.ops import Operator
 from crosschip.ops.standard import (
+    adaptive_pooling,
     arithmetic,
     blocks,
     comparison,
@@ -209,9 +210,16 @@ def _unique(op: searching.Unique, ranges: KnownRanges) -> Sequence[Range]:
     return [ranges.of(op.input), index, index, count]
 
 
-@range_of(pooling.MaxPool2D, pooling.AdaptiveMaxPool2D)
+@range_of(
+    pooling.MaxPool1D,
+    pooling.MaxPool2D,
+    pooling.MaxPool3D,
+    adaptive_pooling.AdaptiveMaxPool1D,
+    adaptive_pooling.AdaptiveMaxPool2D,
+    adaptive_pooling.AdaptiveMaxPool3D,
+)
 def _max_pool(
-    op: pooling.MaxPool2D | pooling.AdaptiveMaxPool2D, ranges: KnownRanges
+    op: pooling.MaxPool | adaptive_pooling.AdaptiveMaxPool, ranges: KnownRanges
 ) -> Sequence[Range]:
     shape = op.input.type.shape
     indices = None if shape is None else _indices(ranges, [product(shape[2:])])

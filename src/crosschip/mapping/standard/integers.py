@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from crosschip.mapping.opsets import map_operator
-from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
+from crosschip.ops.standard.integers import (
+    Conv1DInteger,
+    Conv2DInteger,
+    Conv3DInteger,
+    MatMulInteger,
+)
 
-map_operator(Conv2DInteger, onnx=("ConvInteger",))
+for _operator in (Conv1DInteger, Conv2DInteger, Conv3DInteger):
+    map_operator(_operator, onnx=("ConvInteger",))
 map_operator(MatMulInteger, onnx=("MatMulInteger",))

@@ -14,7 +14,6 @@ from crosschip.mapping.layer_rules import (
     ExplicitPads,
     PaddingMode,
     PadsWithoutMode,
-    SeparateActivation,
 )
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
 from crosschip.mapping.rule import (
@@ -23,12 +22,14 @@ from crosschip.mapping.rule import (
     Rule,
     refusal,
 )
-from crosschip.mapping.rules import FixedValue, Ignored, Selector
+from crosschip.mapping.rules import Selector
 from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
+    AveragePool1D,
     AveragePool2D,
+    AveragePool3D,
+    MaxPool1D,
     MaxPool2D,
+    MaxPool3D,
 )
 
 
@@ -63,7 +64,7 @@ _INSIDE = OfSizesOnly("inside")
 _WINDOW_OPERANDS = ("input", "auto_pad", "pads", "kernel_shape", "strides", "ceil_mode")
 
 
-_WINDOWS: Mapping[str, str | Rule] = {
+WINDOWS: Mapping[str, str | Rule] = {
     "KERNEL_SIZE": "kernel_shape",
     "STRIDE": "strides",
     "PAD_MODE": PaddingMode(),
@@ -73,24 +74,11 @@ _WINDOWS: Mapping[str, str | Rule] = {
     "GLOBAL": Selector("GLOBAL", "false", lambda value: not value, np.array([False])),
 }
 
-_WHOLE_IMAGE: Mapping[str, str | Rule] = {
-    **{name: Ignored() for name in _WINDOWS},
-    "ACTIVATION_TYPE": SeparateActivation(),
-    "GLOBAL": Selector("GLOBAL", "true", bool, np.array([True])),
-}
-
 
 def _nnrt(code: int, name: str) -> NNRt:
     return NNRt(
-        *(code, name, (ChannelsLast("input"),), _WINDOWS),
+        *(code, name, (ChannelsLast("input"),), WINDOWS),
         other_rules=(ChannelsLastOutput(), _INSIDE),
-    )
-
-
-def _global(code: int, name: str) -> NNRt:
-    return NNRt(
-        *(code, name, (ChannelsLast("input"),), _WHOLE_IMAGE),
-        other_rules=(ChannelsLastOutput(), FixedValue("output_shape", (1, 1))),
     )
 
 
@@ -106,8 +94,7 @@ class FormatOfImage(Rule):
         return constant(np.array(int(ctx.channels_last)), "format")
 
 
-_FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": ActivationCode()}
-_WHOLE = Selector("global", "true", bool, np.array(True))
+FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": ActivationCode()}
 _PART = Selector("global", "false", lambda value: not value, np.array(False))
 
 
@@ -125,18 +112,11 @@ def _window_node(
         "pad": ExplicitPads(),
         "global": _PART,
     }
-    attributes = {**windows, **rounding, **_FORMAT}
+    attributes = {**windows, **rounding, **FORMAT}
     return HDI(
         *(code, name, (ChannelsLast("input"),), attributes),
         other_rules=(ChannelsLastOutput(), _INSIDE, *more_rules),
         since=since,
-    )
-
-
-def _global_node(code: int, name: str) -> HDI:
-    return HDI(
-        *(code, name, (ChannelsLast("input"),), {"global": _WHOLE, **_FORMAT}),
-        other_rules=(ChannelsLastOutput(), FixedValue("output_shape", (1, 1))),
     )
 
 
@@ -166,18 +146,7 @@ map_operator(
     onnx=("MaxPool",),
 )
 
-map_operator(
-    AdaptiveAveragePool2D,
-    nnadapter=NNAdapter(1),
-    nnrt=(_global(2, "AVG_POOL"),),
-    hdi=(_global_node(17, "AVGPOOL_FUSION"),),
-    onnx=("GlobalAveragePool",),
-)
-
-map_operator(
-    AdaptiveMaxPool2D,
-    nnadapter=NNAdapter(2, optional_outputs=1),
-    nnrt=(_global(21, "MAX_POOL"),),
-    hdi=(_global_node(92, "MAX_POOL_FUSION"),),
-    onnx=("GlobalMaxPool",),
-)
+for _average_pool in (AveragePool1D, AveragePool3D):
+    map_operator(_average_pool, onnx=("AveragePool",))
+for _max_pool in (MaxPool1D, MaxPool3D):
+    map_operator(_max_pool, onnx=("MaxPool",))

@@ -127,26 +127,6 @@ class Windows:
         """The number of pixels that a dilated window covers; `UnknownRank` without a kernel."""
         return tuple(map(extent, static(self.kernel), self.dilations))
 
-    def on(self, *axes: int) -> Windows:
-        """The windows on some axes of the image only."""
-        return replace(
-            self,
-            kernel=[self.kernel[axis] for axis in axes],
-            strides=[self.strides[axis] for axis in axes],
-            dilations=[self.dilations[axis] for axis in axes],
-            pads=[pad for axis in axes for pad in self.pads[2 * axis : 2 * axis + 2]],
-        )
-
-    def beside(self, other: Windows) -> Windows:
-        """The windows on the axes of this image and then on those of another."""
-        return replace(
-            self,
-            kernel=(*self.kernel, *other.kernel),
-            strides=(*self.strides, *other.strides),
-            dilations=(*self.dilations, *other.dilations),
-            pads=(*self.pads, *other.pads),
-        )
-
     def counts(self, image: Sequence[Dim]) -> Shape:
         """The number of windows on each axis.
 

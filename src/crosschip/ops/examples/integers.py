@@ -7,7 +7,12 @@ import numpy as np
 from crosschip.ir import Array, ElementType, Quantization
 from crosschip.ops.definition.examples import Sample, example, examples, random
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
+from crosschip.ops.standard.integers import (
+    Conv1DInteger,
+    Conv2DInteger,
+    Conv3DInteger,
+    MatMulInteger,
+)
 
 
 def _signed(*shape: int) -> Sample:
@@ -98,5 +103,41 @@ examples(
         filter=_constant(2, 600, 1, 1),
         input_zero_point=_unsigned(),
         group=2,
+    ),
+)
+
+examples(
+    Conv1DInteger,
+    example(input=_unsigned(1, 3, 7), filter=_signed(2, 3, 3), pads=(1, 1), strides=(2,)),
+    example(
+        input=_signed(2, 4, 6),
+        filter=_signed(4, 2, 3),
+        filter_zero_point=_signed(4),
+        group=2,
+        auto_pad=AutoPad.SAME,
+    ),
+    example(
+        input=_unsigned(2, 2, 9),
+        filter=_constant(4, 2, 3),
+        input_zero_point=_unsigned(),
+        filter_zero_point=np.array([1, -2, 0, 4], np.int8),
+        strides=(2,),
+        dilations=(2,),
+        pads=(2, 0),
+    ),
+)
+
+examples(
+    Conv3DInteger,
+    example(input=_unsigned(1, 3, 4, 3, 5), filter=_signed(2, 3, 3, 2, 3), pads=(1, 1, 0, 1, 1, 0)),
+    example(
+        input=_unsigned(1, 4, 3, 4, 3),
+        filter=_constant(4, 2, 2, 2, 2),
+        input_zero_point=_unsigned(),
+        filter_zero_point=np.array([1, -2, 0, 4], np.int8),
+        group=2,
+        strides=(1, 2, 1),
+        dilations=(2, 1, 1),
+        pads=(1, 0, 1, 1, 0, 1),
     ),
 )

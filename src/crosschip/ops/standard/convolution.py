@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.quantized import check_bias, check_quantized_bias
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import require_rank, unify
@@ -22,6 +21,7 @@ from crosschip.ops.definition.slots import (
     optional_tensor,
     tensor,
 )
+from crosschip.ops.definition.spatial import build_planar
 from crosschip.ops.definition.windows import (
     AutoPad,
     Pads,
@@ -35,7 +35,7 @@ from crosschip.ops.definition.windows import (
 )
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import Pad
 
@@ -171,44 +171,8 @@ class Conv3D(Conv, spatial_rank=3):
         return b.add(Transpose, unstacked, (0, 2, 1, 3, 4))
 
 
-_OF_HEIGHT = {
-    "pads": (0, 0),
-    "strides": (1,),
-    "dilations": (1,),
-    "output_padding": (0,),
-    "output_shape": (1,),
-}
-"""The parameters for the height axis of images of height 1."""
-
-
-def build_planar(
-    b: Builder, op: Conv | ConvTranspose, planar: type[Operator]
-) -> tuple[Operand, ...] | None:
-    """Build a convolution of signals as a convolution of images of height 1.
-
-    `None` if a parameter is computed at run time.
-    """
-    arguments: dict[str, Any] = dict(op.named_inputs())
-    for slot in ("input", "filter"):
-        operand = arguments[slot]
-        # The axis of per-channel scales is before the new axis, so it keeps its index.
-        scales, value = operand.type.quantization, operand.value
-        if value is None:
-            arguments[slot] = b.add(Unsqueeze, operand, (2,), quantization=scales)
-        else:
-            arguments[slot] = b.constant(np.expand_dims(value, 2), operand.name, scales)
-    for slot, of_height in _OF_HEIGHT.items():
-        if slot in arguments:
-            if not arguments[slot].is_constant:
-                return None
-            arguments[slot] = (*of_height, *getattr(op, slot))
-    quantization = op.outputs[0].type.quantization
-    planar_output = b.add(planar, **arguments, quantization=quantization)
-    return (b.add(Squeeze, planar_output, (2,), quantization=quantization),)
-
-
 def broadcast_channels(bias: Array, spatial_rank: int) -> Array:
-    """Reshape per-channel elements so that they broadcast to images."""
+    """One number a channel, in a shape that broadcasts to images."""
     return bias.reshape(-1, *(1,) * spatial_rank)
 
 
@@ -225,6 +189,7 @@ def convolution_shape(
     check_groups(group, channels, per_group, out)
     check_kernel(kernel)
     if not is_static(kernel):
+        windows((1,) * len(kernel)).check()
         return (batch, out, *(unknown() for _ in kernel))
     return (batch, out, *windows(static(kernel)).counts(image))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -12,11 +13,18 @@ from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import require_rank, unify
-from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
-from crosschip.ops.definition.windows import AutoPad, Windows
+from crosschip.ops.definition.slots import axis_integers, choice, integer, optional_tensor, tensor
+from crosschip.ops.definition.windows import AutoPad, SpatialOperator, Windows
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import Conv2D, convolution_shape, convolve
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv2D,
+    Conv3D,
+    broadcast_channels,
+    convolution_shape,
+    convolve,
+)
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul, product_shape
@@ -89,17 +97,11 @@ class MatMulInteger(Operator):
         return reduce(lambda one, other: b.add(Add, one, other), parts)
 
 
-@operator("CONV_2D_INTEGER")
-class Conv2DInteger(Operator):
-    """Two-dimensional convolution of 8-bit integers minus their zero points, in int32.
+_CONVS = {1: Conv1D, 2: Conv2D, 3: Conv3D}
 
-    It is CONV_2D of `input - input_zero_point` and `filter - filter_zero_point`; padding has the
-    value of the zero point. A zero point is 0 if omitted; otherwise it is one number, or
-    `filter_zero_point` has one per output channel (C_out). Sums wrap around on overflow. The
-    operator reads the stored integers of quantized tensors.
 
-    Source: ONNX's ConvInteger.
-    """
+class ConvInteger(SpatialOperator):
+    """Base of convolutions of bytes: what holds for images of any number of axes."""
 
     __slots__ = ()
     unenforced = frozenset({"filter"})
@@ -108,10 +110,10 @@ class Conv2DInteger(Operator):
     input_zero_point = optional_tensor(_BYTES, like="input")
     filter_zero_point = optional_tensor(_BYTES, like="filter")
     auto_pad = choice(AutoPad, AutoPad.NONE)
-    pads = integers((0, 0, 0, 0), 4)
-    strides = integers((1, 1), 2)
+    pads = axis_integers(0, 2)
+    strides = axis_integers(1)
     group = integer(1)
-    dilations = integers((1, 1), 2)
+    dilations = axis_integers(1)
 
     def windows(self, kernel: tuple[int, ...]) -> Windows:
         """Return the windows for a kernel size."""
@@ -121,7 +123,7 @@ class Conv2DInteger(Operator):
         return ElementType.INT32
 
     def infer_shape(self) -> Shape:
-        filter = require_rank(shape_of(self.filter), 4, "filter")
+        filter = require_rank(shape_of(self.filter), 2 + self.spatial_rank, "filter")
         if self.input_zero_point is not None and shape_of(self.input_zero_point) != ():
             raise ValueError("input_zero_point: is not one number")
         if self.filter_zero_point is not None:
@@ -146,7 +148,7 @@ class Conv2DInteger(Operator):
         filter_zero_point: Array | None,
     ) -> Array:
         if filter_zero_point is not None and filter_zero_point.ndim:
-            filter_zero_point = filter_zero_point.reshape(-1, 1, 1, 1)
+            filter_zero_point = broadcast_channels(filter_zero_point, 1 + self.spatial_rank)
         image, weights = (
             _subtract_zero_point(input, input_zero_point),
             _subtract_zero_point(filter, filter_zero_point),
@@ -156,11 +158,11 @@ class Conv2DInteger(Operator):
     def decompose(self, b: Builder) -> Operand:
         shape = shape_of(self.filter)[1:]
         sizes = [size for size in shape if isinstance(size, int)]
-        parts = self._channels(sizes) if len(sizes) == 3 else None
+        parts = self._channels(sizes) if len(sizes) == len(shape) else None
         dtype = ElementType.FLOAT64 if parts is None else ElementType.FLOAT32
         zero_point = self.filter_zero_point
         if zero_point is not None and shape_of(zero_point):
-            zero_point = b.add(Reshape, zero_point, (-1, 1, 1, 1))
+            zero_point = b.add(Reshape, zero_point, (-1, *(1,) * (1 + self.spatial_rank)))
         image = _differences(b, self.input, self.input_zero_point, dtype)
         weights = _differences(b, self.filter, zero_point, dtype)
         if parts is None or len(parts) == 1:
@@ -177,10 +179,10 @@ class Conv2DInteger(Operator):
         """Return ranges of a group's channels; `None` if one channel already has too many terms."""
         weights = known_differences(self.filter, self.filter_zero_point, channels=0)
         if weights is None:
-            one = span(self.filter, self.filter_zero_point) * sizes[1] * sizes[2]
+            one = span(self.filter, self.filter_zero_point) * prod(sizes[1:])
             magnitudes = np.full((sizes[0], 1), one)
         else:
-            magnitudes = np.abs(weights).sum((2, 3), np.int64).T
+            magnitudes = np.abs(weights).sum(tuple(range(2, weights.ndim)), np.int64).T
         try:
             return exact_parts(magnitudes, span(self.input, self.input_zero_point))
         except ValueError:
@@ -188,7 +190,7 @@ class Conv2DInteger(Operator):
 
     def _convolve(self, b: Builder, image: Operand, weights: Operand) -> Operand:
         return b.add(
-            Conv2D,
+            _CONVS[self.spatial_rank],
             image,
             weights,
             auto_pad=self.auto_pad,
@@ -197,6 +199,43 @@ class Conv2DInteger(Operator):
             group=self.group,
             dilations=self.dilations,
         )
+
+
+@operator("CONV_2D_INTEGER")
+class Conv2DInteger(ConvInteger, spatial_rank=2):
+    """Two-dimensional convolution of bytes, less their zero points, in int32.
+
+    It is CONV_2D of `input - input_zero_point` and `filter - filter_zero_point`: padding counts as
+    the zero point. One that is left out is 0; else it is one number, or `filter_zero_point` one for
+    each output channel (C_out). Sums wrap around on overflow. Of quantized tensors it reads the
+    integers, not what they stand for.
+
+    Source: ONNX's ConvInteger.
+    """
+
+    __slots__ = ()
+
+
+@operator("CONV_1D_INTEGER")
+class Conv1DInteger(ConvInteger, spatial_rank=1):
+    """One-dimensional convolution of bytes, less their zero points, in int32.
+
+    It is CONV_1D of `input - input_zero_point` and `filter - filter_zero_point`; all else is as of
+    CONV_2D_INTEGER. Source: ONNX's ConvInteger.
+    """
+
+    __slots__ = ()
+
+
+@operator("CONV_3D_INTEGER")
+class Conv3DInteger(ConvInteger, spatial_rank=3):
+    """Three-dimensional convolution of bytes, less their zero points, in int32.
+
+    It is CONV_3D of `input - input_zero_point` and `filter - filter_zero_point`; all else is as of
+    CONV_2D_INTEGER. Source: ONNX's ConvInteger.
+    """
+
+    __slots__ = ()
 
 
 def span(operand: Operand, zero_point: Operand | None) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from crosschip.hal import Refusal
 from crosschip.ops.definition.windows import static
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D, Pool2D
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D, Pool
 from crosschip.ops.standard.reduction import ReduceMean
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import bytes_in, converters
 from fake_npu_ddk import Operator, Settings
 
 
-def _windows(op: Pool2D) -> Refusal | None:
+def _windows(op: Pool) -> Refusal | None:
     """Windows end with the padding."""
     image = static((op.input.type.shape or ())[2:])
     if tuple(op.windows.padding(image)[1::2]) > tuple(op.windows.sides(image)[1::2]):
@@ -31,7 +32,7 @@ def _maximum(op: MaxPool2D) -> Refusal | None:
     return _windows(op)
 
 
-def _settings(op: Pool2D) -> Settings:
+def _settings(op: Pool) -> Settings:
     image = static((op.input.type.shape or ())[2:])
     return Settings(
         kernel=(op.kernel_shape[0], op.kernel_shape[1]),

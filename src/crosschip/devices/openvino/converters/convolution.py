@@ -22,7 +22,7 @@ from crosschip.ops.standard.convolution import (
     ConvTranspose,
 )
 from crosschip.ops.standard.deformable import DeformableConv2D
-from crosschip.ops.standard.integers import Conv2DInteger
+from crosschip.ops.standard.integers import ConvInteger
 
 
 def _check_filter(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
@@ -47,8 +47,8 @@ def conv(g: Graph, op: Conv) -> Node:
     return _add_bias(g, op, convolution(g[op.input], filters, **arguments))
 
 
-def require_covered(g: Graph, op: Conv | Conv2DInteger) -> None:
-    """Refuse runs in which the padded input is smaller than the filter."""
+def require_covered(g: Graph, op: Conv | ConvInteger) -> None:
+    """Refuse runs with images that the filter does not fit in."""
     if op.auto_pad.keeps_size:
         return
     kernel = (op.filter.type.static_shape or ())[2:]

@@ -26,8 +26,12 @@ from crosschip.devices.openvino.precision import as_bytes, as_weights, multiplie
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, Dim, ElementType, Operand
 from crosschip.ops.definition.operator import UnknownRank
+from crosschip.ops.standard.convolution import broadcast_channels
 from crosschip.ops.standard.integers import (
+    Conv1DInteger,
     Conv2DInteger,
+    Conv3DInteger,
+    ConvInteger,
     MatMulInteger,
     exact_parts,
     known_differences,
@@ -131,32 +135,38 @@ def _halves(g: Graph, operand: Operand, zero_point: Operand | None) -> Sequence[
     return [(upper, 16), (ops.subtract(numbers, ops.multiply(upper, sixteen)), 1)]
 
 
-def _check_image(op: Conv2DInteger) -> Refusal | None:
+def _check_image(op: ConvInteger) -> Refusal | None:
     kernel = (op.filter.type.static_shape or ())[2:]
     if op.input.value is not None or not kernel:
         return Refusal("input", "is constant, or the filter's shape is not known")
     if strides_over_padding(op) or reads_lone_column(op):
         return Refusal("strides", "with these sizes, OpenVINO reads something else")
     sizes = (op.input.type.static_shape, op.outputs[0].type.static_shape)
+    if op.spatial_rank == 3 and not _has_no_border(op) and None in sizes:
+        return Refusal("input", "its sizes must be known where volumes are padded", Rule.SHAPE)
     if op.input_zero_point is not None and not _has_no_border(op) and None in sizes:
         return Refusal("input", "its sizes must be known where it is padded", Rule.SHAPE)
     return _check_weights("filter", known_differences(op.filter, op.filter_zero_point, channels=0))
 
 
-def _has_no_border(op: Conv2DInteger) -> bool:
+def _has_no_border(op: ConvInteger) -> bool:
     try:
-        return not any(op.windows((op.filter.type.static_shape or ())[2:]).sides((1, 1)))
+        return not any(
+            op.windows((op.filter.type.static_shape or ())[2:]).sides((1,) * op.spatial_rank)
+        )
     except UnknownRank:
         return False
 
 
-@converts(Conv2DInteger, types=_TYPES, limit=_check_image, nonempty=True)
-def conv_2d_integer(g: Graph, op: Conv2DInteger) -> Node:
+@converts(
+    Conv1DInteger, Conv2DInteger, Conv3DInteger, types=_TYPES, limit=_check_image, nonempty=True
+)
+def conv_integer(g: Graph, op: ConvInteger) -> Node:
     weights = known_differences(op.filter, op.filter_zero_point, channels=0)
     assert weights is not None, "the limit asks for constants"
     require_covered(g, op)
     image, zero_point = _bytes(g, op.input), _zero_point(g, op.input_zero_point)
-    magnitudes = np.abs(weights).sum((2, 3), np.int64).T
+    magnitudes = np.abs(weights).sum(tuple(range(2, weights.ndim)), np.int64).T
     products = []
     for start, end in exact_parts(magnitudes, span(op.input, op.input_zero_point)):
         filter, part = weights[:, start:end], image
@@ -168,8 +178,8 @@ def conv_2d_integer(g: Graph, op: Conv2DInteger) -> Node:
     return _sum_of(products)
 
 
-def _channels(g: Graph, op: Conv2DInteger, image: Node, start: int, end: int) -> Node:
-    """Return a range of the channels of each group."""
+def _channels(g: Graph, op: ConvInteger, image: Node, start: int, end: int) -> Node:
+    """A range of the channels of each group."""
     if op.group == 1:
         return _slice_axis(g, image, 1, start, end)
     count = (op.filter.type.static_shape or ())[1]
@@ -177,7 +187,7 @@ def _channels(g: Graph, op: Conv2DInteger, image: Node, start: int, end: int) ->
     return ops.gather(image, g.int64(channels.ravel().tolist()), g.scalar(1))
 
 
-def _convolve(g: Graph, op: Conv2DInteger, image: Node, filter: Array) -> Node:
+def _convolve(g: Graph, op: ConvInteger, image: Node, filter: Array) -> Node:
     window = {"dilations": op.dilations, **window_arguments(op)}
     if op.group == 1:
         return ops.convolution(image, as_weights(g, filter), **window)
@@ -186,22 +196,19 @@ def _convolve(g: Graph, op: Conv2DInteger, image: Node, filter: Array) -> Node:
     return ops.group_convolution(image, filters, **window)
 
 
-def _sums(op: Conv2DInteger, filter: Array) -> Array:
-    """Return, per output pixel, the sum of the filter elements that lie on the image."""
+def _sums(op: ConvInteger, filter: Array) -> Array:
+    """For each pixel of the output, the sum of the filter as far as it is on the image."""
     taps = filter.sum(1, np.int64)
     if _has_no_border(op):
-        return np.asarray(taps.sum((1, 2))[:, None, None])
+        return broadcast_channels(taps.sum(tuple(range(1, taps.ndim))), op.spatial_rank)
     image = (op.input.type.static_shape or ())[2:]
     windows = op.windows(filter.shape[2:]).explicit(image)
     counts = (op.outputs[0].type.static_shape or ())[2:]
-    rows, columns = (
-        _taps_on_image(size, count, *numbers)
-        for size, count, *numbers in zip(
-            *(image, counts, windows.kernel, windows.strides, windows.dilations, windows.before),
-            strict=True,
-        )
-    )
-    return np.asarray(rows @ taps @ columns.T)
+    axes = (image, counts, windows.kernel, windows.strides, windows.dilations, windows.before)
+    for size, count, *numbers in zip(*axes, strict=True):
+        # The first axis of the window is taken away, and that of the output comes last.
+        taps = np.tensordot(taps, _taps_on_image(size, count, *numbers), (1, 1))
+    return np.asarray(taps)
 
 
 def _taps_on_image(

@@ -1,4 +1,4 @@
-"""Pooling of [N, C, H, W] images."""
+"""Pooling of images."""
 
 from __future__ import annotations
 
@@ -12,25 +12,39 @@ from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.standard.pooling import (
+from crosschip.ops.standard.adaptive_pooling import (
+    AdaptiveAveragePool,
+    AdaptiveAveragePool1D,
     AdaptiveAveragePool2D,
+    AdaptiveAveragePool3D,
+    AdaptiveMaxPool,
+    AdaptiveMaxPool1D,
     AdaptiveMaxPool2D,
+    AdaptiveMaxPool3D,
+)
+from crosschip.ops.standard.pooling import (
+    AveragePool,
+    AveragePool1D,
     AveragePool2D,
+    AveragePool3D,
+    MaxPool,
+    MaxPool1D,
     MaxPool2D,
-    Pool2D,
+    MaxPool3D,
+    Pool,
 )
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 
 
-def _rounding(op: Pool2D) -> str:
+def _rounding(op: Pool) -> str:
     if not op.ceil_mode or op.auto_pad.keeps_size:
         return "floor"
     return "ceil_torch" if op.inside else "ceil"
 
 
-def _averaged(op: AveragePool2D) -> Refusal | None:
-    if op.dilations != (1, 1):
+def _averaged(op: AveragePool) -> Refusal | None:
+    if max(op.dilations) > 1:
         return Refusal("dilations", f"{list(op.dilations)}")
     if op.ceil_mode and op.count_include_pad:
         return Refusal(
@@ -39,8 +53,8 @@ def _averaged(op: AveragePool2D) -> Refusal | None:
     return windows_in_image(op)
 
 
-@converts(AveragePool2D, limit=_averaged, nonempty=True)
-def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
+@converts(AveragePool1D, AveragePool2D, AveragePool3D, limit=_averaged, nonempty=True)
+def average_pool(g: Graph, op: AveragePool) -> Node:
     return ops.avg_pool(
         g[op.input],
         kernel_shape=op.kernel_shape,
@@ -50,7 +64,7 @@ def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
     )
 
 
-def _located(op: MaxPool2D) -> Refusal | None:
+def _located(op: MaxPool) -> Refusal | None:
     """OpenVINO finds indices with its slow reference code, which has gaps."""
     if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
         return Refusal(
@@ -62,8 +76,15 @@ def _located(op: MaxPool2D) -> Refusal | None:
     return windows_in_image(op)
 
 
-@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_located, nonempty=True)
-def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
+@converts(
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+    types=FLOAT_TYPES | INDICES | _BYTES,
+    limit=_located,
+    nonempty=True,
+)
+def max_pool(g: Graph, op: MaxPool) -> list[Output]:
     pooled = ops.max_pool(
         g[op.input],
         kernel_shape=op.kernel_shape,
@@ -76,17 +97,23 @@ def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
     return [pooled.output(index) for index in range(len(op.outputs))]
 
 
-@converts(AdaptiveMaxPool2D, types=FLOAT_TYPES | INDICES, nonempty=True)
-def adaptive_max_pool_2d(g: Graph, op: AdaptiveMaxPool2D) -> list[Value]:
-    g.some(op, [2, 3])
+@converts(
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool2D,
+    AdaptiveMaxPool3D,
+    types=FLOAT_TYPES | INDICES,
+    nonempty=True,
+)
+def adaptive_max_pool(g: Graph, op: AdaptiveMaxPool) -> list[Value]:
+    g.some(op, op.image_axes())
     pooled = ops.adaptive_max_pool(g[op.input], g.int64(op.output_shape), "i32")
     indices = ops.convert(pooled.output(1), TYPES[op.return_indices_dtype])
     return [pooled.output(0), indices][: len(op.outputs)]
 
 
-@converts(AdaptiveAveragePool2D, nonempty=True)
-def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> Value:
-    g.some(op, [2, 3])
-    if op.output_shape == (1, 1):
-        return ops.reduce_mean(g[op.input], g.int64([2, 3]), True)
+@converts(AdaptiveAveragePool1D, AdaptiveAveragePool2D, AdaptiveAveragePool3D, nonempty=True)
+def adaptive_average_pool(g: Graph, op: AdaptiveAveragePool) -> Value:
+    g.some(op, op.image_axes())
+    if op.is_global():
+        return ops.reduce_mean(g[op.input], g.int64(op.image_axes()), True)
     return ops.adaptive_avg_pool(g[op.input], g.int64(op.output_shape))

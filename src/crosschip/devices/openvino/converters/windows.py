@@ -6,8 +6,8 @@ from typing import Any
 
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv, ConvTranspose
-from crosschip.ops.standard.integers import Conv2DInteger
-from crosschip.ops.standard.pooling import Pool2D
+from crosschip.ops.standard.integers import ConvInteger
+from crosschip.ops.standard.pooling import Pool
 
 _AUTO_PAD = {
     AutoPad.NONE: "explicit",
@@ -17,7 +17,7 @@ _AUTO_PAD = {
 }
 
 
-def window_arguments(op: Conv | Conv2DInteger | ConvTranspose | Pool2D) -> dict[str, Any]:
+def window_arguments(op: Conv | ConvInteger | ConvTranspose | Pool) -> dict[str, Any]:
     """The arguments that say where windows are."""
     return {
         "strides": op.strides,

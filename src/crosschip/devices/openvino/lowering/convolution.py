@@ -10,7 +10,7 @@ from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv
-from crosschip.ops.standard.integers import Conv2DInteger
+from crosschip.ops.standard.integers import ConvInteger
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.slicing import Slice
 from crosschip.passes.rewrite_operations import rebuild
@@ -42,8 +42,8 @@ def without_strided_padding(b: Builder, op: Conv) -> Sequence[Operand] | None:
     return (b.add(Slice, result, range(2, 2 + rank), (0,) * rank, ends, op.strides),)
 
 
-def strides_over_padding(op: Conv | Conv2DInteger) -> bool:
-    """Return whether a convolution has a kernel of one pixel, strides and padding.
+def strides_over_padding(op: Conv | ConvInteger) -> bool:
+    """Return whether OpenVINO would apply the strides before it pads the image.
 
     Quirk `strides-over-padding`.
     """
@@ -60,8 +60,8 @@ def without_lone_column(b: Builder, op: Conv) -> Sequence[Operand] | None:
     return (rebuild(b, op, input=image, filter=filters),)
 
 
-def reads_lone_column(op: Conv | Conv2DInteger) -> bool:
-    """Return whether there is one channel, only horizontal strides, and one column of results.
+def reads_lone_column(op: Conv | ConvInteger) -> bool:
+    """Return whether OpenVINO would read the image with the wrong stride.
 
     Quirk `lone-column`.
     """

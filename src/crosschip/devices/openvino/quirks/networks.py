@@ -416,9 +416,9 @@ def constant_times_few_bits(x: Node) -> Node:
 
 @quirk(
     AveragePool2D,
-    when="the last window exceeds the padding, and padding counts",
-    what="counts the pixels beyond, too",
-    avoided_by=pooling.average_pool_2d,
+    when="the last window goes beyond the padding, and padding counts",
+    what="counts what is beyond, too",
+    avoided_by=pooling.average_pool,
     inputs=[np.ones((1, 1, 2, 2), np.float32)],
     right=[[[[4 / 9, 1 / 3], [1 / 3, 1 / 4]]]],
     wrong=[[[[4 / 9, 2 / 9], [2 / 9, 1 / 9]]]],
@@ -487,8 +487,8 @@ _SPOTS = np.array([[[[5, 0], [7, 0]]]], np.uint8)
 @quirk(
     MaxPool2D,
     when="bytes are pooled with indices, and the greatest of a window is 0",
-    what="returns index 0",
-    avoided_by=pooling.max_pool_2d,
+    what="makes 0 of the index",
+    avoided_by=pooling.max_pool,
     inputs=[_SPOTS],
     right=(_SPOTS, [[[[0, 1], [2, 3]]]]),
     wrong=(_SPOTS, [[[[0, 0], [2, 0]]]]),

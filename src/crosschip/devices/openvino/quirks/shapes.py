@@ -6,7 +6,7 @@ import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.quirks import Differs, Raises
+from crosschip.devices.kits.quirks import Dies, Differs, Raises
 from crosschip.devices.openvino import unchecked
 from crosschip.devices.openvino.converters import (
     creation,
@@ -22,11 +22,13 @@ from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering.creation import number_itself
 from crosschip.devices.openvino.lowering.layout import input_itself
 from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.ops.standard.convolution import Conv2D, Conv3D
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.indexing import Gather, GatherND
 from crosschip.ops.standard.layout import Expand, Reshape
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.pooling import MaxPool2D
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
 from crosschip.ops.standard.searching import TopK, Unique
@@ -402,3 +404,34 @@ def counts_of_nothing(boxes: Node, scores: Node) -> Node:
     scores = ops.reshape(scores, integers(2, 1, -1), False)
     result = ops.multiclass_nms(boxes, scores, sort_result_type="classid", output_type="i32")
     return ops.convert(result.output(2), "i32")
+
+
+@quirk(
+    MaxPool2D,
+    when="an image without pixels is padded, and indices are asked for",
+    what="divides by zero, which ends the process",
+    avoided_by=unchecked.sizes,
+    inputs=[np.zeros((1, 2, 1, 0), np.float32)],
+    right=Raises("nothing to make elements of"),
+    wrong=Dies(),
+    open_sizes=True,
+    dies=True,
+)
+def indices_of_nothing(x: Node) -> tuple[Output, ...]:
+    return tuple(ops.max_pool(x, [1, 1], [1, 1], [0, 1], [0, 2], [1, 3], axis=2).outputs())
+
+
+@quirk(
+    Conv2D,
+    Conv3D,
+    when="an image without pixels is padded",
+    what="leaves what the memory held before",
+    avoided_by=unchecked.sizes,
+    inputs=[np.zeros((2, 2, 4, 0, 3), np.float32)],
+    right=np.zeros((2, 2, 4, 1, 3), np.float32),
+    wrong=Differs(),
+    open_sizes=True,
+)
+def convolution_of_nothing(x: Node) -> Node:
+    filters = ops.constant(np.ones((2, 2, 2, 2, 2), np.float32))
+    return ops.convolution(x, filters, [1] * 3, [1, 1, 0], [0, 1, 1], [1] * 3)

@@ -62,7 +62,7 @@ def _convolve(
         image,
         filters,
         op.strides,
-        _pairs(sides),
+        pairs(sides),
         rhs_dilation=op.dilations,
         dimension_numbers=_LAYOUTS[op.spatial_rank],
         feature_group_count=groups,
@@ -74,7 +74,7 @@ def _convolve(
 def _sum_shifted(op: Conv, image: Value, filters: Value, sides: Sequence[int]) -> Value:
     """Sum shifted products, which for depthwise convolutions is 100 times as fast as XLA's own."""
     channels, out = image.shape[-1], filters.shape[-1]
-    padded = jnp.pad(image, [(0, 0), *_pairs(sides), (0, 0)])
+    padded = jnp.pad(image, [(0, 0), *pairs(sides), (0, 0)])
     if out > channels:
         padded = jnp.repeat(padded, out // channels, -1)
 
@@ -122,6 +122,6 @@ def _add_bias(g: Graph, output: Any, bias: Operand | None) -> ChannelsLast:
     return ChannelsLast(output if bias is None else output + g[bias].astype(output.dtype))
 
 
-def _pairs(sides: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the padding before and after each axis."""
+def pairs(sides: Sequence[int]) -> list[tuple[int, int]]:
+    """Padding before and after each axis."""
     return list(zip(sides[::2], sides[1::2], strict=True))

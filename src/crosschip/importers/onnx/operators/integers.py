@@ -5,13 +5,20 @@ from __future__ import annotations
 from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.importers.onnx.windows import arguments, flat, image_of, kernel_of, windows_of
-from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.importers.onnx.windows import arguments, image_of, kernel_of, windows_of
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
-from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.integers import (
+    Conv1DInteger,
+    Conv2DInteger,
+    Conv3DInteger,
+    MatMulInteger,
+)
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
 from crosschip.ops.standard.quantization import DynamicQuantize
+
+_CONVS = {1: Conv1DInteger, 2: Conv2DInteger, 3: Conv3DInteger}
 
 
 @imports("MatMulInteger")
@@ -36,25 +43,17 @@ def dynamic_quantize_matmul(node: Node) -> Operand:
 
 @imports("ConvInteger")
 def conv_integer(node: Node) -> Operand:
-    input, filter = node[0], node[1]
-    kernel = kernel_of(node, filter)
-    rank, _ = len(kernel), image_of(input, len(kernel))
-    if rank == 3:
-        raise UnsupportedError("integers of images of three axes cannot be expressed")
-    windows, group = windows_of(node, kernel), node.integer("group")
-    if rank == 1:
-        input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
-        windows = flat(windows)
-    sums = node.add(
-        Conv2DInteger,
-        input,
-        filter,
+    kernel = kernel_of(node, node[1])
+    image_of(node[0], len(kernel))
+    return node.add(
+        _CONVS[len(kernel)],
+        node[0],
+        node[1],
         input_zero_point=_to_scalar(node, node.optional(2)),
         filter_zero_point=_to_scalar(node, node.optional(3)),
-        group=group,
-        **arguments(windows),
+        group=node.integer("group"),
+        **arguments(windows_of(node, kernel)),
     )
-    return node.add(Squeeze, sums, (2,)) if rank == 1 else sums
 
 
 def add_integer_product(

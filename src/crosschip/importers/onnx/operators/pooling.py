@@ -3,111 +3,94 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import rank_of, static_shape_of
+from crosschip.importers.onnx.facts import static_shape_of
 from crosschip.importers.onnx.node import Node, bounded, imports
 from crosschip.importers.onnx.windows import (
     arguments,
     channels_last,
-    explicit,
-    flat,
     image_of,
     positive,
-    upright,
     windows_of,
 )
-from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ir import ElementType, Operand
+from crosschip.ops import Operator
 from crosschip.ops.definition.windows import Windows, static
 from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Pow, Sub
 from crosschip.ops.standard.indexing import ScatterElements
 from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
-from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.standard.pooling import (
+    AveragePool1D,
+    AveragePool2D,
+    AveragePool3D,
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+)
 from crosschip.ops.standard.unary import Abs
 
-Pool = Callable[[Operand, Windows], Operand]
-"""Pools images of two axes."""
+_AVERAGE_POOLS = {1: AveragePool1D, 2: AveragePool2D, 3: AveragePool3D}
+_MAX_POOLS = {1: MaxPool1D, 2: MaxPool2D, 3: MaxPool3D}
 
 
 @imports("AveragePool")
 def average_pool(node: Node) -> Operand:
-    """On three axes, the mean along depth of the means of planes."""
-    options = {
-        "count_include_pad": node.flag("count_include_pad"),
-        "ceil_mode": node.flag("ceil_mode"),
-        "inside": True,
-    }
-
-    def pool(operand: Operand, windows: Windows) -> Operand:
-        where = arguments(windows)
-        return node.add(AveragePool2D, operand, kernel_shape=windows.kernel, **where, **options)
-
-    return _pooled(node, pool, node[0], _windows(node))
+    (means,) = _pooled(
+        node,
+        _AVERAGE_POOLS,
+        node[0],
+        _windows(node),
+        count_include_pad=node.flag("count_include_pad"),
+        ceil_mode=node.flag("ceil_mode"),
+        inside=True,
+    )
+    return means
 
 
 @imports("MaxPool")
 def max_pool(node: Node) -> Sequence[Operand]:
     """The second output is where the maxima are, counted through all of the input."""
     by_columns = node.flag("storage_order")
-    options = {"ceil_mode": node.flag("ceil_mode"), "inside": True}
+    options: dict[str, object] = {"ceil_mode": node.flag("ceil_mode"), "inside": True}
     windows = _windows(node)
-
-    def pool(operand: Operand, windows: Windows) -> Operand:
-        where = arguments(windows)
-        return node.add(MaxPool2D, operand, kernel_shape=windows.kernel, **where, **options)
-
     if len(node.outputs) < 2 or not node.outputs[1]:
-        return [_pooled(node, pool, node[0], windows)]
-    if windows.rank == 3:
-        raise UnsupportedError("the indices of maxima in images of 3 axes cannot be expressed")
-    operand = node[0]
-    if windows.rank == 1:
-        operand, windows = node.add(Unsqueeze, operand, (2,)), flat(windows)
-    maxima, offsets = node.add_all(
-        MaxPool2D,
-        operand,
-        kernel_shape=windows.kernel,
-        return_indices=True,
-        return_indices_dtype=ElementType.INT64,
-        **arguments(windows),
-        **options,
-    )
-    places = _places(node, offsets, static_shape_of(operand), by_columns=by_columns)
-    if len(static_shape_of(node[0])) == 4:
-        return [maxima, places]
-    return [node.add(Squeeze, operand_2d, (2,)) for operand_2d in (maxima, places)]
+        return _pooled(node, _MAX_POOLS, node[0], windows, **options)
+    options |= {"return_indices": True, "return_indices_dtype": ElementType.INT64}
+    maxima, offsets = _pooled(node, _MAX_POOLS, node[0], windows, **options)
+    return [maxima, _places(node, offsets, static_shape_of(node[0]), by_columns=by_columns)]
 
 
 def _places(node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns: bool) -> Operand:
     """Offsets into images as offsets into all of the input, whose images may be by columns."""
-    batch, channels, height, width = shape
-    if by_columns:
-        rows = node.add(Div, offsets, np.array(width))
-        columns = node.add(Mod, offsets, np.array(width))
-        offsets = node.add(Add, node.add(Mul, columns, np.array(height)), rows)
-    firsts = np.arange(batch * channels) * height * width
-    return node.add(Add, offsets, firsts.reshape(batch, channels, 1, 1))
+    batch, channels, *image = shape
+    stride, turned = math.prod(image), list[Operand]()
+    for size in image[:0:-1] if by_columns else ():
+        stride //= size
+        index = node.add(Mod, offsets, np.array(size))
+        turned.append(node.add(Mul, index, np.array(stride)))
+        offsets = node.add(Div, offsets, np.array(size))
+    for part in turned:
+        offsets = node.add(Add, offsets, part)
+    firsts = np.arange(batch * channels) * math.prod(image)
+    return node.add(Add, offsets, firsts.reshape(batch, channels, *(1,) * len(image)))
 
 
 @imports("com.microsoft.NhwcMaxPool")
 def max_pool_of_channels_last(node: Node) -> Operand:
     kernel = node.integers("kernel_shape")
     windows = windows_of(node, positive("kernel_shape", kernel, len(kernel)))
-    options = {"ceil_mode": node.flag("ceil_mode", False), "inside": True}
-
-    def pool(operand: Operand, windows: Windows) -> Operand:
-        where = arguments(windows)
-        return node.add(MaxPool2D, operand, kernel_shape=windows.kernel, **where, **options)
+    ceil_mode = node.flag("ceil_mode", False)
 
     def pooled(image: Operand) -> Operand:
         image_of(image, len(kernel))
-        return _pooled(node, pool, image, windows)
+        (maxima,) = _pooled(node, _MAX_POOLS, image, windows, ceil_mode=ceil_mode, inside=True)
+        return maxima
 
     return channels_last(node, node[0], pooled)
 
@@ -116,46 +99,15 @@ def max_pool_of_channels_last(node: Node) -> Operand:
 def lp_pool(node: Node) -> Operand:
     """The `p`-norm of each window: the mean of powers, times how many there are, and the root."""
     power = node.integer("p")
-    ceil_mode = node.flag("ceil_mode")
-    powers = node.add(Pow, node.add(Abs, node[0]), float(power))
-
-    operand, windows = powers, _windows(node)
-    if ceil_mode:
+    windows = _windows(node)
+    if node.flag("ceil_mode"):
         windows = replace(windows, ceil=True, inside=True).rounded_down(
             static_shape_of(node[0])[2:]
         )
-
-    def pool(operand: Operand, windows: Windows) -> Operand:
-        means = node.add(
-            AveragePool2D,
-            operand,
-            kernel_shape=windows.kernel,
-            count_include_pad=True,
-            **arguments(windows),
-        )
-        return node.add(Mul, means, float(math.prod(static(windows.kernel))))
-
-    return node.add(Pow, _pooled(node, pool, operand, windows), 1 / power)
-
-
-@imports("GlobalAveragePool")
-def global_average_pool(node: Node) -> Operand:
-    shape = node[0].type.shape
-    if shape is None or len(shape) == 4:
-        return node.add(AdaptiveAveragePool2D, node[0], (1, 1))
-    return node.add(ReduceMean, node[0], tuple(range(2, len(shape))), keepdim=True)
-
-
-@imports("GlobalMaxPool")
-def global_max_pool(node: Node) -> Operand:
-    return node.add(ReduceMax, node[0], _image_axes(node), keepdim=True)
-
-
-@imports("GlobalLpPool")
-def global_lp_pool(node: Node) -> Operand:
-    power = node.integer("p")
     powers = node.add(Pow, node.add(Abs, node[0]), float(power))
-    return node.add(Pow, node.add(ReduceSum, powers, _image_axes(node), keepdim=True), 1 / power)
+    (means,) = _pooled(node, _AVERAGE_POOLS, powers, windows, count_include_pad=True)
+    sums = node.add(Mul, means, float(math.prod(static(windows.kernel))))
+    return node.add(Pow, sums, 1 / power)
 
 
 @imports("MaxUnpool")
@@ -186,28 +138,24 @@ def max_unpool(node: Node) -> Operand:
     return node.add(Pad, filled, pads)
 
 
-def _pooled(node: Node, pool: Pool, operand: Operand, windows: Windows) -> Operand:
-    """The result of a pooling of planes for images of any number of axes."""
-    if windows.rank == 1:
-        line = pool(node.add(Unsqueeze, operand, (2,)), flat(windows))
-        return node.add(Squeeze, line, (2,))
-    if windows.rank == 2:
-        return pool(operand, windows)
-    batch, channels, depth, height, width = static_shape_of(operand)
-    windows = explicit(windows, (depth, height, width))
-    merged = node.add(Reshape, operand, (batch, channels * depth, height, width))
-    planes = pool(merged, windows.on(1, 2))
-    rows, columns = static_shape_of(planes)[2:]
-    lines = node.add(Reshape, planes, (batch, channels, depth, rows * columns))
-    lines = pool(lines, upright(windows.on(0)))
-    return node.add(Reshape, lines, (batch, channels, static_shape_of(lines)[2], rows, columns))
+def _pooled(
+    node: Node,
+    operators: Mapping[int, type[Operator]],
+    image: Operand,
+    windows: Windows,
+    **options: object,
+) -> Sequence[Operand]:
+    """The results of the operator for the axes of the image, of the windows given."""
+    return node.add_all(
+        operators[windows.rank],
+        image,
+        kernel_shape=windows.kernel,
+        **arguments(windows),
+        **options,
+    )
 
 
 def _windows(node: Node) -> Windows:
     kernel = node.integers("kernel_shape")
     image_of(node[0], len(kernel))
     return windows_of(node, positive("kernel_shape", kernel, len(kernel)))
-
-
-def _image_axes(node: Node) -> tuple[int, ...]:
-    return tuple(range(2, rank_of(node[0])))

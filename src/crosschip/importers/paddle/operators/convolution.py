@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context, imports
-from crosschip.importers.paddle.images import Images, padding, volume_padding
+from crosschip.importers.paddle.images import Images, padding
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
@@ -84,7 +84,7 @@ def _same_pads(image: Operand, filter: Operand, strides: tuple[int, ...]) -> tup
 @imports("conv3d", "depthwise_conv3d")
 def conv3d(op: Context) -> None:
     images = Images(op)
-    auto_pad, pads = volume_padding(op)
+    auto_pad, pads = padding(op, 3)
     dilations = (1, 1, 1) if auto_pad is AutoPad.SAME else op.integers("dilations", (1, 1, 1))
     images.make(
         Conv3D,

@@ -3,56 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from crosschip.importers.paddle.context import Context, imports
-from crosschip.importers.paddle.images import Images, padding, volume_padding
+from crosschip.importers.paddle.images import Images, padding
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops import Operator
 from crosschip.ops.definition.windows import AutoPad, Windows
+from crosschip.ops.standard.adaptive_pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveAveragePool3D,
+    AdaptiveMaxPool2D,
+    AdaptiveMaxPool3D,
+)
 from crosschip.ops.standard.arithmetic import Clip, Mul
-from crosschip.ops.standard.layout import Flatten, Reshape
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
     AveragePool2D,
+    AveragePool3D,
     MaxPool2D,
+    MaxPool3D,
 )
-from crosschip.ops.standard.reduction import ReduceMax, ReduceMean
+from crosschip.ops.standard.reduction import ReduceMax
 
 _LOWEST = float(np.finfo(np.float32).min)
 """The maximum that Paddle has of nothing."""
 _LONGEST = 2**20
 """The longest axis of an image; only a damaged file has a longer one."""
 
+_AVERAGE_POOLS = {2: AveragePool2D, 3: AveragePool3D}
+_MAX_POOLS = {2: MaxPool2D, 3: MaxPool3D}
+_MEANS = {2: AdaptiveAveragePool2D, 3: AdaptiveAveragePool3D}
+_CELL_MAXIMA = {2: AdaptiveMaxPool2D, 3: AdaptiveMaxPool3D}
 
-@imports("pool2d")
-def pool2d(op: Context) -> None:
+
+@imports("pool2d", "pool3d")
+def pool(op: Context) -> None:
     kind = op.text("pooling_type")
     if kind not in ("avg", "max"):
         raise ModelError(f"pooling_type: {kind!r} is neither 'avg' nor 'max'")
     images = Images(op)
     is_global, is_adaptive = op.flag("global_pooling", False), op.flag("adaptive", False)
+    rank = _rank(op)
     if is_adaptive and kind == "max":
         _as_many_as_wide(op, images, is_global)
     elif is_adaptive and is_global:
         op.define(op.input())
     elif is_adaptive:
-        images.make(AdaptiveAveragePool2D, images.input("X"), op.integers("ksize"))
+        images.make(_MEANS[rank], images.input("X"), op.integers("ksize"))
+    elif is_global and kind == "avg":
+        images.make(_MEANS[rank], images.input("X"), (1,) * rank)
     elif is_global:
-        _over_everything(images, kind)
+        images.make(ReduceMax, images.input("X"), range(2, 2 + rank), keepdim=True)
     else:
         _over_windows(op, images, kind)
 
 
-def _over_everything(images: Images, kind: str) -> None:
-    if kind == "avg":
-        images.make(AdaptiveAveragePool2D, images.input("X"), (1, 1))
-    else:
-        images.make(ReduceMax, images.input("X"), (2, 3), keepdim=True)
+def _rank(op: Context) -> int:
+    """The number of axes of the images of an operator."""
+    return 3 if "3d" in op.kind else 2
 
 
 def _as_many_as_wide(op: Context, images: Images, is_global: bool) -> None:
@@ -61,46 +73,53 @@ def _as_many_as_wide(op: Context, images: Images, is_global: bool) -> None:
     It is what Paddle makes of adaptive maxima. A window is as large as the image if the pooling is
     global. Nothing is padded; a window beyond the image is empty.
     """
-    image, strides = images.input("X"), op.integers("strides", (1, 1))
+    rank = _rank(op)
+    image, strides = images.input("X"), op.integers("strides", (1,) * rank)
     sizes = [size for size in (image.type.shape or ())[2:] if isinstance(size, int)]
-    if len(sizes) != 2:
+    if len(sizes) != rank:
         raise UnsupportedError(
             f"pooling_type 'max' with adaptive True: the sizes of {image.type} must be known"
         )
     windows = tuple(sizes) if is_global else op.integers("ksize")
-    if not len(windows) == len(strides) == 2 or min(*windows, *strides, *sizes) < 1:
-        raise ModelError(f"ksize {list(windows)}, strides {list(strides)}: must be two sizes each")
-    padding, missing = [0, 0, 0, 0], [0, 0, 0, 0]
+    if not len(windows) == len(strides) == rank or min(*windows, *strides, *sizes) < 1:
+        raise ModelError(
+            f"ksize {list(windows)}, strides {list(strides)}: must be {rank} sizes each"
+        )
+    padding, missing = [0, 0] * rank, [0, 0] * rank
     for axis, (size, window, stride) in enumerate(zip(sizes, windows, strides, strict=True)):
         in_image = min(window, -(-size // stride))
         beyond = max((in_image - 1) * stride + window - size, 0)
         padding[2 * axis + 1] = beyond
         missing[2 * axis + 1] = window - (size + beyond - window) // stride - 1
-    maxima = op.add(MaxPool2D, image, pads=tuple(padding), kernel_shape=windows, strides=strides)
+    maxima = op.add(
+        _MAX_POOLS[rank], image, pads=tuple(padding), kernel_shape=windows, strides=strides
+    )
     lowest = np.asarray(_LOWEST).astype(image.type.element_type.dtype)
     images.make(Pad, maxima, (0, 0, 0, 0, *missing), PadMode.CONSTANT, lowest)
 
 
 def _over_windows(op: Context, images: Images, kind: str) -> None:
-    auto_pad, pads = padding(op)
+    rank = _rank(op)
+    auto_pad, pads = padding(op, rank)
     arguments: dict[str, Any] = {
         "auto_pad": auto_pad,
         "pads": pads,
         "kernel_shape": op.integers("ksize"),
-        "strides": op.integers("strides", (1, 1)),
+        "strides": op.integers("strides", (1,) * rank),
         "ceil_mode": op.flag("ceil_mode", False),
     }
     image = images.input("X")
     includes = not op.flag("exclusive", True)
+    max_pool, average_pool = _MAX_POOLS[rank], _AVERAGE_POOLS[rank]
     if kind == "max" and _may_miss(**arguments):
-        images.make(Clip, op.add(MaxPool2D, image, **arguments), _LOWEST)
+        images.make(Clip, op.add(max_pool, image, **arguments), _LOWEST)
     elif kind == "max":
-        images.make(MaxPool2D, image, **arguments)
+        images.make(max_pool, image, **arguments)
     elif includes and not _is_even(auto_pad, pads):
-        mean = op.add(AveragePool2D, image, **arguments)
+        mean = op.add(average_pool, image, **arguments)
         images.make(Mul, mean, _share_inside(image, **arguments))
     else:
-        images.make(AveragePool2D, image, count_include_pad=includes, **arguments)
+        images.make(average_pool, image, count_include_pad=includes, **arguments)
 
 
 def _may_miss(
@@ -111,7 +130,7 @@ def _may_miss(
     ceil_mode: bool,
 ) -> bool:
     """Tell whether a window can lie in the padding altogether."""
-    after = pads[1::2] if auto_pad is AutoPad.NONE else (0, 0)
+    after = pads[1::2] if auto_pad is AutoPad.NONE else (0,) * len(strides)
     return ceil_mode and any(
         padding + stride > window
         for padding, stride, window in zip(after, strides, kernel_shape, strict=False)
@@ -119,7 +138,7 @@ def _may_miss(
 
 
 def _is_even(auto_pad: AutoPad, pads: tuple[int, ...]) -> bool:
-    """Tell whether padding at the top is as much as at the bottom, and likewise at the sides."""
+    """Tell whether padding before an axis is as much as after it."""
     if auto_pad is AutoPad.NONE:
         return pads[0::2] == pads[1::2]
     return auto_pad is AutoPad.VALID
@@ -133,18 +152,18 @@ def _share_inside(
     strides: Sequence[int],
     ceil_mode: bool,
 ) -> Array:
-    """The share inside the image of what Paddle counts of each window, [H_out, W_out].
+    """The share inside the image of what Paddle counts of each window, as their grid.
 
-    It takes the padding at the bottom and on the right to be as wide as that opposite.
+    It takes the padding after an axis to be as wide as that before it.
     """
     sizes = [size for size in (image.type.shape or ())[2:] if isinstance(size, int)]
-    if len(sizes) != 2:
+    if len(sizes) != len(strides):
         raise UnsupportedError(
             f"exclusive False with more padding on one side than on the other: the sizes of the "
             f"image {image.type} must be known"
         )
     axes = []
-    sides = Windows(kernel_shape, strides, (1, 1), auto_pad, pads).sides(sizes)
+    sides = Windows(kernel_shape, strides, (1,) * len(strides), auto_pad, pads).sides(sizes)
     for axis, (size, window, stride) in enumerate(zip(sizes, kernel_shape, strides, strict=True)):
         before, after = sides[2 * axis : 2 * axis + 2]
         room = size + before + after - window + (stride - 1 if ceil_mode else 0)
@@ -153,128 +172,32 @@ def _share_inside(
         starts = np.arange(room // stride + 1) * stride - before
         inside = np.minimum(starts + window, size) - np.maximum(starts, 0)
         axes.append(inside / (np.minimum(starts + window, size + before) - starts))
-    return np.outer(*axes).astype(image.type.element_type.dtype)
+    return reduce(np.multiply.outer, axes).astype(image.type.element_type.dtype)
 
 
-@imports("max_pool2d_with_index")
-def max_pool2d_with_index(op: Context) -> None:
+@imports("max_pool2d_with_index", "max_pool3d_with_index")
+def max_pool_with_index(op: Context) -> None:
     """The maxima, and where they are in the image; not in windows if it is adaptive."""
-    outputs, dtype = ("Out", "Mask"), ElementType.INT32
-    indices: dict[str, Any] = {"return_indices": True, "return_indices_dtype": dtype}
+    rank, has_places = _rank(op), op.is_read("Mask")
+    indices: dict[str, Any] = {
+        "return_indices": has_places,
+        "return_indices_dtype": ElementType.INT32,
+        "outputs": ("Out", "Mask") if has_places else ("Out",),
+    }
     if op.flag("global_pooling", False):
-        op.make_each(AdaptiveMaxPool2D, op.input(), (1, 1), outputs=outputs, **indices)
+        op.make_each(_CELL_MAXIMA[rank], op.input(), (1,) * rank, **indices)
     elif op.flag("adaptive", False):
-        size = op.integers("ksize")
-        op.make_each(AdaptiveMaxPool2D, op.input(), size, outputs=outputs, **indices)
+        op.make_each(_CELL_MAXIMA[rank], op.input(), op.integers("ksize"), **indices)
     else:
-        _, pads = padding(op)
-        window = op.integers("ksize")
-        strides = op.integers("strides", (1, 1))
+        _, pads = padding(op, rank)
         op.make_each(
-            MaxPool2D,
+            _MAX_POOLS[rank],
             op.input(),
             pads=pads,
-            kernel_shape=window,
-            strides=strides,
-            outputs=outputs,
+            kernel_shape=op.integers("ksize"),
+            strides=op.integers("strides", (1,) * rank),
             **indices,
         )
-
-
-@imports("pool3d")
-def pool3d(op: Context) -> None:
-    """Pooling of planes, and then of what it makes along the depth."""
-    kind = op.text("pooling_type")
-    if kind not in ("avg", "max"):
-        raise ModelError(f"pooling_type: {kind!r} is neither 'avg' nor 'max'")
-    images = Images(op)
-    x = images.input("X")
-    if op.flag("global_pooling", False):
-        images.make(ReduceMean if kind == "avg" else ReduceMax, x, (2, 3, 4), keepdim=True)
-        return
-    if op.flag("adaptive", False):
-        if kind == "max":
-            raise UnsupportedError(
-                "adaptive True: the maxima of cells of volumes cannot be expressed"
-            )
-        _make_cells_of_volume(op, images, x, AdaptiveAveragePool2D)
-        return
-    algorithm, pads = volume_padding(op)
-    ceil_mode = op.flag("ceil_mode", False)
-    operator = AveragePool2D if kind == "avg" else MaxPool2D
-    window, strides = op.integers("ksize"), op.integers("strides", (1, 1, 1))
-    common: dict[str, Any] = {"auto_pad": algorithm, "ceil_mode": ceil_mode}
-    if kind == "avg":
-        common["count_include_pad"] = not op.flag("exclusive", True)
-    if kind == "avg" and not op.flag("exclusive", True) and pads[::2] != pads[1::2]:
-        raise UnsupportedError("exclusive False: more padding on one side cannot be expressed")
-    plane_settings = {**common, "kernel_shape": window[1:], "strides": strides[1:]}
-    depth_settings = {**common, "kernel_shape": (window[0], 1), "strides": (strides[0], 1)}
-    if algorithm is AutoPad.NONE:
-        plane_settings["pads"] = pads[2:]
-        depth_settings["pads"] = (*pads[:2], 0, 0)
-    _make_pooled_volume(op, images, x, operator, plane_settings, depth_settings)
-
-
-def _make_cells_of_volume(
-    op: Context, images: Images, x: Operand, operator: type[Operator]
-) -> None:
-    """Pool the cells of a grid laid over volumes."""
-    size = op.integers("ksize")
-    if len(size) != 3:
-        raise ModelError(f"ksize: {list(size)} are not three sizes")
-    plane = {"output_shape": size[1:]}
-    depth = {"output_shape": (size[0], size[1] * size[2])}
-    _make_pooled_volume(op, images, x, operator, plane, depth)
-
-
-def _make_pooled_volume(
-    op: Context,
-    images: Images,
-    x: Operand,
-    operator: type[Operator],
-    plane: dict[str, Any],
-    depth: dict[str, Any],
-) -> None:
-    """Pool the planes of volumes [N, C, D, H, W], and then their columns."""
-    sizes = (x.type.shape or ())[1:3]
-    channels, planes = (size if isinstance(size, int) else -1 for size in sizes)
-    if min(channels, planes) < 0:
-        raise UnsupportedError(f"X: the channels and the depth of {x.type} must be known")
-    pooled_planes = op.add(operator, op.add(Flatten, x, 1, 2), **plane)
-    height, width = (
-        size if isinstance(size, int) else -1 for size in (pooled_planes.type.shape or ())[2:]
-    )
-    if min(height, width) < 0:
-        raise UnsupportedError(f"X: the sizes of {x.type} must be known")
-    columns = op.add(Reshape, pooled_planes, (-1, channels, planes, height * width))
-    pooled = op.add(operator, columns, **depth)
-    images.make(Reshape, pooled, (-1, channels, *_depth_of(pooled), height, width))
-
-
-def _depth_of(columns: Operand) -> tuple[int, ...]:
-    depth = (columns.type.shape or (None,) * 3)[2]
-    return (depth,) if isinstance(depth, int) else (-1,)
-
-
-@imports("max_pool3d_with_index")
-def max_pool3d_with_index(op: Context) -> None:
-    """The maxima of volumes; where they are cannot be expressed."""
-    if op.is_read("Mask"):
-        raise UnsupportedError("Mask: the places of maxima in volumes cannot be expressed")
-    x = op.input()
-    if op.flag("global_pooling", False):
-        op.make(ReduceMax, x, (2, 3, 4), keepdim=True)
-        return
-    if op.flag("adaptive", False):
-        _make_cells_of_volume(op, Images(op), x, AdaptiveMaxPool2D)
-        return
-    _, pads = volume_padding(op)
-    window, strides = op.integers("ksize"), op.integers("strides", (1, 1, 1))
-    plane: dict[str, Any] = {"kernel_shape": window[1:], "strides": strides[1:], "pads": pads[2:]}
-    depth: dict[str, Any] = {"kernel_shape": (window[0], 1), "strides": (strides[0], 1)}
-    depth["pads"] = (*pads[:2], 0, 0)
-    _make_pooled_volume(op, Images(op), x, MaxPool2D, plane, depth)
 
 
 @imports("maxout")

@@ -7,7 +7,13 @@ from crosschip.devices.kits.onnx.converters.windows import window_attributes
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
+from crosschip.ops.standard.integers import (
+    Conv1DInteger,
+    Conv2DInteger,
+    Conv3DInteger,
+    ConvInteger,
+    MatMulInteger,
+)
 
 _TYPES = {ElementType.INT8, ElementType.UINT8, ElementType.INT32}
 
@@ -29,7 +35,7 @@ def matmul_integer(g: Graph, op: MatMulInteger) -> str:
     return g.add("MatMulInteger", g[op.x], g[op.y], *zero_points)
 
 
-def _conv_integer_limit(op: Conv2DInteger) -> Refusal | None:
+def _conv_integer_limit(op: ConvInteger) -> Refusal | None:
     if op.input.type.element_type is not ElementType.UINT8:
         return Refusal("input", "ONNX Runtime takes uint8 only", Rule.ELEMENT_TYPE)
     if not _is_scalar(op.filter_zero_point):
@@ -40,14 +46,21 @@ def _conv_integer_limit(op: Conv2DInteger) -> Refusal | None:
     return None
 
 
-@converts(Conv2DInteger, types=_TYPES, limit=_conv_integer_limit, nonempty=True)
-def conv_2d_integer(g: Graph, op: Conv2DInteger) -> str:
+@converts(
+    Conv1DInteger,
+    Conv2DInteger,
+    Conv3DInteger,
+    types=_TYPES,
+    limit=_conv_integer_limit,
+    nonempty=True,
+)
+def conv_integer(g: Graph, op: ConvInteger) -> str:
     zero_points = (_optional(g, operand) for operand in (op.input_zero_point, op.filter_zero_point))
     window = window_attributes(op)
     image, kernel = op.input.type.static_shape, op.filter.type.static_shape
     if op.auto_pad.keeps_size and image is not None and kernel is not None:
-        top, bottom, left, right = op.windows(kernel[2:]).padding(image[2:])
-        window |= {"auto_pad": "NOTSET", "pads": [top, left, bottom, right]}
+        pads = op.windows(kernel[2:]).padding(image[2:])
+        window |= {"auto_pad": "NOTSET", "pads": [*pads[::2], *pads[1::2]]}
     return g.add(
         "ConvInteger",
         *(g[op.input], g[op.filter], *zero_points),

@@ -1,4 +1,4 @@
-"""Pooling of [N, C, H, W] images."""
+"""Pooling of images."""
 
 from __future__ import annotations
 
@@ -18,18 +18,28 @@ from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.pooling import (
+from crosschip.ops.standard.adaptive_pooling import (
+    AdaptiveAveragePool,
+    AdaptiveAveragePool1D,
     AdaptiveAveragePool2D,
-    AdaptivePool2D,
+    AdaptiveAveragePool3D,
+)
+from crosschip.ops.standard.pooling import (
+    AveragePool,
+    AveragePool1D,
     AveragePool2D,
+    AveragePool3D,
+    MaxPool,
+    MaxPool1D,
     MaxPool2D,
-    Pool2D,
+    MaxPool3D,
+    Pool,
 )
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 
 
-def _pool(op: Pool2D) -> dict[str, Any]:
+def _pool(op: Pool) -> dict[str, Any]:
     return {
         "kernel_shape": op.kernel_shape,
         "ceil_mode": int(op.ceil_mode and not op.auto_pad.keeps_size),
@@ -37,14 +47,14 @@ def _pool(op: Pool2D) -> dict[str, Any]:
     }
 
 
-def _covered(g: Graph, op: Pool2D) -> str:
+def _covered(g: Graph, op: Pool) -> str:
     """The image, refused if it is smaller than a window; ONNX Runtime would return no pixels."""
     if op.auto_pad.keeps_size:
         return g[op.input]
     least = [0, 0]
-    for axis in range(2):
+    for axis in range(op.spatial_rank):
         padding = sum(op.pads[2 * axis : 2 * axis + 2]) if op.auto_pad is AutoPad.NONE else 0
-        is_known = isinstance((op.input.type.shape or (None,) * 4)[2 + axis], int)
+        is_known = op.input.type.shape and isinstance(op.input.type.shape[2 + axis], int)
         least.append(0 if is_known else op.windows.spans[axis] - padding)
     if max(least) <= 1:
         return g[op.input]
@@ -52,20 +62,27 @@ def _covered(g: Graph, op: Pool2D) -> str:
     return refused_unless(g, g.add("GreaterOrEqual", shape, g.int64(least)), g[op.input], shape)
 
 
-def _pooled(op: Pool2D) -> Refusal | None:
+def _pooled(op: Pool) -> Refusal | None:
     skips_pixels = any(map(gt, op.strides, op.windows.spans))
     if op.auto_pad.keeps_size and skips_pixels:
         return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
     return windows_in_image(op) or dilated(op)
 
 
-def _averaged(op: AveragePool2D) -> Refusal | None:
+def _averaged(op: AveragePool) -> Refusal | None:
     # The fusion with quantization around it makes an operator without dilations.
     return _pooled(op) or dilated(op, always=True)
 
 
-@converts(AveragePool2D, types=NARROW_FLOATS, limit=_averaged, nonempty=True)
-def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
+@converts(
+    AveragePool1D,
+    AveragePool2D,
+    AveragePool3D,
+    types=NARROW_FLOATS,
+    limit=_averaged,
+    nonempty=True,
+)
+def average_pool(g: Graph, op: AveragePool) -> str:
     return g.add(
         "AveragePool",
         _covered(g, op),
@@ -74,8 +91,15 @@ def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
     )
 
 
-@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_pooled, nonempty=True)
-def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
+@converts(
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+    types=FLOAT_TYPES | INDICES | _BYTES,
+    limit=_pooled,
+    nonempty=True,
+)
+def max_pool(g: Graph, op: MaxPool) -> list[str]:
     attributes = {"dilations": op.dilations, **_pool(op)}
     if not op.return_indices:
         return [g.add("MaxPool", _covered(g, op), **attributes)]
@@ -84,11 +108,20 @@ def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
     return [values, g.cast(g.add("Mod", places, area), op.return_indices_dtype.dtype)]
 
 
-def _global(op: AdaptivePool2D) -> Refusal | None:
-    shape = op.output_shape
-    return None if shape == (1, 1) else Refusal("output_shape", f"{list(shape)}, must be [1, 1]")
+def _global(op: AdaptiveAveragePool) -> Refusal | None:
+    if op.is_global():
+        return None
+    ones = [1] * op.spatial_rank
+    return Refusal("output_shape", f"{list(op.output_shape)}, must be {ones}")
 
 
-@converts(AdaptiveAveragePool2D, types=NARROW_FLOATS, limit=_global, nonempty=True)
-def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> str:
+@converts(
+    AdaptiveAveragePool1D,
+    AdaptiveAveragePool2D,
+    AdaptiveAveragePool3D,
+    types=NARROW_FLOATS,
+    limit=_global,
+    nonempty=True,
+)
+def adaptive_average_pool(g: Graph, op: AdaptiveAveragePool) -> str:
     return g.add("GlobalAveragePool", g[op.input])

@@ -7,8 +7,8 @@ from typing import Any
 from crosschip.hal import Refusal
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv, ConvTranspose
-from crosschip.ops.standard.integers import Conv2DInteger
-from crosschip.ops.standard.pooling import Pool2D
+from crosschip.ops.standard.integers import ConvInteger
+from crosschip.ops.standard.pooling import Pool
 
 _AUTO_PAD = {
     AutoPad.NONE: "NOTSET",
@@ -19,14 +19,14 @@ _AUTO_PAD = {
 
 
 def window_attributes(
-    op: Conv | Conv2DInteger | ConvTranspose | Pool2D,
+    op: Conv | ConvInteger | ConvTranspose | Pool,
 ) -> dict[str, Any]:
     """The attributes that say where windows are."""
     pads = (*op.pads[::2], *op.pads[1::2]) if op.auto_pad is AutoPad.NONE else None
     return {"auto_pad": _AUTO_PAD[op.auto_pad], "pads": pads, "strides": op.strides}
 
 
-def dilated(op: Conv | Pool2D, *, always: bool = False) -> Refusal | None:
+def dilated(op: Conv | Pool, *, always: bool = False) -> Refusal | None:
     if (always or op.auto_pad.keeps_size) and max(op.dilations) > 1:
         return Refusal("dilations", f"{list(op.dilations)} with auto_pad {op.auto_pad.name}")
     return None

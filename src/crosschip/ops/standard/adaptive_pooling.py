@@ -1,0 +1,301 @@
+"""Pooling of [N, C, …] images over the cells of a grid of a given size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.types import FLOATS
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.definition.registry import operator
+from crosschip.ops.definition.shape_values import Sizes
+from crosschip.ops.definition.shapes import require_rank
+from crosschip.ops.definition.slots import axis_integers, flag, index_type, tensor
+from crosschip.ops.definition.spatial import build_planar, build_planes
+from crosschip.ops.definition.windows import Place, SpatialOperator, static
+from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Flatten, Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMean
+from crosschip.ops.standard.searching import ArgMax
+
+
+class AdaptivePool(SpatialOperator):
+    """Base of poolings over the cells of a grid that is laid over the image."""
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    output_shape = axis_integers()
+
+    def pooled_shape(self) -> Shape:
+        batch, channels, *image = require_rank(shape_of(self.input), 2 + self.spatial_rank, "input")
+        if min(self.output_shape) < 0:
+            raise ValueError(f"output_shape: {list(self.output_shape)} has a negative size")
+        if 0 in image:
+            raise ValueError(f"input: an image of {' by '.join(map(str, image))} has no pixels")
+        return (batch, channels, *self.output_shape)
+
+    def cells(self, input: Array) -> Iterator[tuple[Place, Array, tuple[int, ...]]]:
+        """For each cell, its place in the grid, the [N, C, …] pixels, and where these start."""
+        image = input.shape[2:]
+        if 0 in image:
+            raise ValueError(f"input: an image of {' by '.join(map(str, image))} has no pixels")
+        grid = [cells(size, count) for size, count in zip(image, self.output_shape, strict=True)]
+        for place in product(*map(range, self.output_shape)):
+            cell = tuple(axis[index] for axis, index in zip(grid, place, strict=True))
+            starts = tuple(part.start for part in cell)
+            yield place, input[:, :, *cell], starts
+
+    def is_global(self) -> bool:
+        """Tell whether all of the image is one cell."""
+        return set(self.output_shape) == {1}
+
+    def image_axes(self) -> tuple[int, ...]:
+        """The axes of the input that the grid is laid over."""
+        return tuple(range(2, 2 + self.spatial_rank))
+
+    def even_windows(self) -> tuple[int, ...] | None:
+        """The sizes of the cells, if they are all alike."""
+        image = static(shape_of(self.input)[2:])
+        pairs = list(zip(image, self.output_shape, strict=True))
+        if any(count == 0 or size % count for size, count in pairs):
+            return None
+        return tuple(size // count for size, count in pairs)
+
+
+class AdaptiveAveragePool(AdaptivePool):
+    """Base of the means of cells."""
+
+    __slots__ = ()
+
+    def infer_shape(self) -> Shape:
+        return self.pooled_shape()
+
+    def reference(self, input: Array) -> Array:
+        output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
+        for place, pixels, _ in self.cells(input):
+            output[_of_cell(place)] = pixels.mean(axis=self.image_axes())
+        return output
+
+
+@operator("ADAPTIVE_AVERAGE_POOL_2D")
+class AdaptiveAveragePool2D(AdaptiveAveragePool, spatial_rank=2):
+    """The mean of each cell of a grid of `output_shape` (height, width) laid over the image.
+
+    Cell `i` of `n` covers the rows from `floor(i * H / n)` to before `ceil((i + 1) * H / n)`, and
+    likewise the columns; cells can overlap by one pixel, and a grid can be finer than the image.
+    An image without pixels is refused, one without channels may be. Sums are in the element type,
+    in any order. Where cells are not all of one size, all of a channel of an image that has a pixel
+    that is not finite is not specified. Sources: NNAdapter's ADAPTIVE_AVERAGE_POOL_2D; Paddle's and
+    PyTorch's adaptive_avg_pool2d.
+    """
+
+    __slots__ = ()
+
+    def decompose(self, b: Builder) -> Operand:
+        """The mean of all, or of windows if cells are alike, or products with what averages."""
+        if self.is_global():
+            return b.add(ReduceMean, self.input, (2, 3), keepdim=True)
+        window = self.even_windows()
+        if window is not None:
+            return b.add(AveragePool2D, self.input, kernel_shape=window, strides=window)
+        dtype = self.input.type.element_type.dtype
+        rows, columns = (
+            _averaging(size, count).astype(dtype)
+            for size, count in zip(static(shape_of(self.input)[2:]), self.output_shape, strict=True)
+        )
+        return b.add(MatMul, b.add(MatMul, b.constant(rows), self.input), columns, transpose_y=True)
+
+
+@operator("ADAPTIVE_AVERAGE_POOL_1D")
+class AdaptiveAveragePool1D(AdaptiveAveragePool, spatial_rank=1):
+    """The mean of each of `output_shape` cells laid along an [N, C, W] signal.
+
+    It is `ADAPTIVE_AVERAGE_POOL_2D` of images of height 1. All else is as there. Where cells are
+    not all of one size, all of a channel of a signal that has a pixel that is not finite is not
+    specified. Sources: Paddle's and PyTorch's adaptive_avg_pool1d; ONNX's GlobalAveragePool.
+    """
+
+    __slots__ = ()
+
+    def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
+        """An image of height 1, whatever is quantized."""
+        return build_planar(b, self, AdaptiveAveragePool2D)
+
+
+@operator("ADAPTIVE_AVERAGE_POOL_3D")
+class AdaptiveAveragePool3D(AdaptiveAveragePool, spatial_rank=3):
+    """The mean of each cell of a grid of `output_shape` (depth, height, width) on volumes.
+
+    It is `ADAPTIVE_AVERAGE_POOL_2D` with another axis. All else is as there. Where cells are not
+    all of one size, all of a channel of a volume that has a pixel that is not finite is not
+    specified. Sources: Paddle's and PyTorch's adaptive_avg_pool3d; ONNX's GlobalAveragePool.
+    """
+
+    __slots__ = ()
+
+    def decompose(self, b: Builder) -> Operand | Sequence[Operand]:
+        """The mean of all, or the means along the depth of those of planes."""
+        if self.is_global():
+            return b.add(ReduceMean, self.input, self.image_axes(), keepdim=True)
+        return build_planes(b, self, AdaptiveAveragePool2D)
+
+
+class AdaptiveMaxPool(AdaptivePool):
+    """Base of the maxima of cells."""
+
+    __slots__ = ()
+    return_indices = flag(False)
+    return_indices_dtype = index_type(ElementType.INT32)
+
+    def output_count(self) -> int:
+        return 2 if self.return_indices else 1
+
+    def infer_shape(self) -> Sequence[Shape]:
+        return [self.pooled_shape()] * self.output_count()
+
+    def infer_element_type(self) -> Sequence[ElementType]:
+        (slot, input), *_ = self.filled()
+        return [slot.element_type(input), self.return_indices_dtype][: self.output_count()]
+
+    def reference(self, input: Array) -> Sequence[Array]:
+        output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
+        places = np.empty(output.shape, np.int64)
+        for place, pixels, starts in self.cells(input):
+            flat = pixels.reshape(*pixels.shape[:2], int(np.prod(pixels.shape[2:])))
+            first = np.unravel_index(flat.argmax(axis=2), pixels.shape[2:])
+            output[_of_cell(place)] = flat.max(axis=2)
+            at = tuple(map(np.add, first, starts))
+            places[_of_cell(place)] = np.ravel_multi_index(at, input.shape[2:])
+        return [output, places][: self.output_count()]
+
+
+@operator("ADAPTIVE_MAX_POOL_2D")
+class AdaptiveMaxPool2D(AdaptiveMaxPool, spatial_rank=2):
+    """The maximum of each cell of a grid of `output_shape` (height, width) laid over the image.
+
+    The cells are those of `ADAPTIVE_AVERAGE_POOL_2D`. With `return_indices` there is a second
+    output, of type `return_indices_dtype` (int32 or int64): where the maximum is, as an offset
+    into the [H, W] image, the first in row order if there are several. NaN and minus infinity as
+    in `MAX_POOL_2D`. An image without pixels is refused, one without channels may be. Sources:
+    NNAdapter's ADAPTIVE_MAX_POOL_2D; Paddle's and PyTorch's adaptive_max_pool2d.
+    """
+
+    __slots__ = ()
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        """By windows if cells are alike, else with every cell filled up to one size."""
+        if 0 in self.output_shape:
+            return self._without_cells(b)
+        if self.is_global():
+            return self._of_all(b)
+        window = self.even_windows()
+        if window is not None:
+            return b.add_all(
+                MaxPool2D,
+                self.input,
+                kernel_shape=window,
+                strides=window,
+                return_indices=self.return_indices,
+                return_indices_dtype=self.return_indices_dtype,
+            )
+        return self._filled_up(b)
+
+    def _without_cells(self, b: Builder) -> Sequence[Operand]:
+        sizes = Sizes(b, self.input)
+        shape = sizes((*sizes.shape[:2], *self.output_shape))
+        nothing = (np.zeros((), element_type.dtype) for element_type in self.infer_element_type())
+        return [b.add(Fill, shape, zero) for zero in nothing]
+
+    def _of_all(self, b: Builder) -> Sequence[Operand]:
+        greatest = b.add(ReduceMax, self.input, (2, 3), keepdim=True)
+        if not self.return_indices:
+            return [greatest]
+        flat, dtype = b.add(Flatten, self.input, 2, 3), self.return_indices_dtype
+        return [
+            greatest,
+            b.add(Unsqueeze, b.add(ArgMax, flat, -1, keepdim=True, dtype=dtype), (3,)),
+        ]
+
+    def _filled_up(self, b: Builder) -> Sequence[Operand]:
+        image = static(shape_of(self.input)[2:])
+        grid = [cells(*pair) for pair in zip(image, self.output_shape, strict=True)]
+        (height, rows), (width, columns) = map(_sources, grid)
+        across = b.add(Gather, b.add(Gather, self.input, rows, axis=2), columns, axis=4)
+        lying = b.add(Transpose, across, (0, 1, 2, 4, 3, 5))
+        flat = b.add(Reshape, lying, (0, 0, *self.output_shape, height * width))
+        greatest = b.add(ReduceMax, flat, (-1,), keepdim=False)
+        if not self.return_indices:
+            return [greatest]
+        # A pixel that fills a cell up comes after itself, so that it is never the first maximum.
+        first = b.add(ArgMax, flat, -1, keepdim=False, dtype=ElementType.INT64)
+        y = b.add(Div, first, np.array(width))
+        x = b.add(Sub, first, b.add(Mul, y, np.array(width)))
+        starts = [np.array([cell.start for cell in axis]) for axis in grid]
+        corner = starts[0][:, None] * image[1] + starts[1]
+        place = b.add(Add, b.add(Add, b.add(Mul, y, np.array(image[1])), x), corner)
+        return [greatest, b.add(Cast, place, self.return_indices_dtype)]
+
+
+@operator("ADAPTIVE_MAX_POOL_1D")
+class AdaptiveMaxPool1D(AdaptiveMaxPool, spatial_rank=1):
+    """The maximum of each of `output_shape` cells laid along an [N, C, W] signal.
+
+    It is `ADAPTIVE_MAX_POOL_2D` of images of height 1; indices are offsets into [W]. All else is as
+    there, and what is the device's choice in cells with a NaN or minus infinity. Sources: Paddle's
+    and PyTorch's adaptive_max_pool1d.
+    """
+
+    __slots__ = ()
+
+    def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
+        """An image of height 1, whatever is quantized."""
+        return build_planar(b, self, AdaptiveMaxPool2D)
+
+
+@operator("ADAPTIVE_MAX_POOL_3D")
+class AdaptiveMaxPool3D(AdaptiveMaxPool, spatial_rank=3):
+    """The maximum of each cell of a grid of `output_shape` (depth, height, width) on volumes.
+
+    It is `ADAPTIVE_MAX_POOL_2D` with another axis; indices are offsets into [D, H, W]. All else is
+    as there, and what is the device's choice in cells with a NaN or minus infinity. Sources:
+    Paddle's and PyTorch's adaptive_max_pool3d.
+    """
+
+    __slots__ = ()
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        """The maxima along the depth of the maxima of planes."""
+        return build_planes(b, self, AdaptiveMaxPool2D)
+
+
+def _of_cell(place: Place) -> tuple[slice | int, ...]:
+    """The index of all images and channels at a place of the grid."""
+    return (slice(None), slice(None), *place)
+
+
+def cells(size: int, count: int) -> list[slice]:
+    """The pixels of each of `count` cells that cover an axis."""
+    return [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+
+
+def _averaging(size: int, count: int) -> Array:
+    """The [count, size] matrix that makes the means of cells."""
+    matrix = np.zeros((count, size))
+    for row, cell in zip(matrix, cells(size, count), strict=True):
+        row[cell] = 1 / (cell.stop - cell.start)
+    return matrix
+
+
+def _sources(axis: Sequence[slice]) -> tuple[int, Array]:
+    """The size of the largest cell, and the pixels of each, with the last again where it ends."""
+    size = max((cell.stop - cell.start for cell in axis), default=0)
+    pixels = [np.minimum(cell.start + np.arange(size), cell.stop - 1) for cell in axis]
+    return size, np.array(pixels, np.int64).reshape(len(axis), size)
