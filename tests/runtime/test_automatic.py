@@ -1,4 +1,4 @@
-"""The devices that `"auto"` chooses: the fastest by measurement, remembered."""
+"""The devices that `"auto"` chooses: the fastest by measurement, which is stored."""
 
 from __future__ import annotations
 

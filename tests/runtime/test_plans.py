@@ -208,7 +208,7 @@ VARIED: Mapping[str, list[Any]] = {
             CONFIGURATION(queue_size=2),
         ),
     ],
-    "demanded": [{}, {"onnxruntime": {"spinning": "0"}}],
+    "required_properties": [{}, {"onnxruntime": {"spinning": "0"}}],
     "placement": [
         PlacementOptions(),
         *(PlacementOptions(partition=lines) for lines in ("relu", "mul")),

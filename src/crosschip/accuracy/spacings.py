@@ -38,9 +38,8 @@ def spacings_near_one(operation: Operator, arrays: Arrays) -> float:
 
     One, and where a factor of the input, or what a parameter is multiplied by, is as exact as 1, as
     many as these are large. A step of a recurrent network adds and multiplies several such numbers
-    and its weights.
-    A variance that is computed in one pass has lost some digits, times what scales it. A factor
-    that may be held in fewer bits is off by half a step of them.
+    and its weights. A variance that is computed in one pass has lost some digits, times what scales
+    it. A factor that may be held in fewer bits is off by half a step of them.
     """
     if isinstance(operation, Elu | Celu | Selu):
         gamma = operation.gamma if isinstance(operation, Selu) else 1.0

@@ -17,9 +17,9 @@ from crosschip.bisect.trials import Trials
 from crosschip.hal import Device, Sizes
 from crosschip.ir import Budget, InputError, Model
 from crosschip.runtime.configuration import Properties
-from crosschip.runtime.discovery import in_driver, own_name, precision_of
+from crosschip.runtime.discovery import driver_name, base_name, precision_of
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.placement.placing import Decision
+from crosschip.runtime.placement.placement import Decision
 from crosschip.runtime.precisions import EXACT, name_in
 
 
@@ -88,7 +88,7 @@ def find_failing_operators(
         model = crosschip.load(model, budget=budget)
     all_inputs, notes = _inputs(model, inputs or {}, shapes or {}, seed)
     alone = isinstance(device, str) and isolate is not False
-    chosen: str | Device = in_driver(device) if alone and isinstance(device, str) else device
+    chosen: str | Device = driver_name(device) if alone and isinstance(device, str) else device
     if isolate and not alone:
         raise InputError(f"device {_name(device)!r} is in this process; isolate needs its name")
     if _name(chosen) == _name(against):
@@ -120,7 +120,7 @@ def find_failing_operators(
     own = {name, name_in(EXACT, name)}
     suspects = [d.operation for d in placement.decisions if _runs_on(d, own)]
     report = Report(placement.original, name, _name(against), suspects, notes=notes)
-    report.options = _options(settings, own_name(name))
+    report.options = _options(settings, base_name(name))
     arithmetic = precision_of(name) or settings.options(Sizes()).precision
     recording = Recording.of(placement.original, all_inputs, against, arithmetic, tolerance)
     whole_model = len(suspects) == len(placement.original.operations)

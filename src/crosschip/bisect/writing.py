@@ -13,7 +13,7 @@ from crosschip.bisect.report import FailingOperator, Report
 from crosschip.ir import InputError
 from crosschip.ops.definition.serialization import to_bytes
 from crosschip.runtime.artifact.atomic_files import write_user_file
-from crosschip.runtime.discovery import own_name
+from crosschip.runtime.discovery import base_name
 from crosschip.runtime.inputs import write_value
 
 _MODEL = "model.chipm"
@@ -73,7 +73,7 @@ def _command(
     report: Report, operator: FailingOperator, place: Path, inputs: Mapping[str, Path]
 ) -> str:
     """The command that runs a culprit once more, on the device alone."""
-    words = ["crosschip", "run", str(place / _MODEL), "--devices", own_name(report.device)]
+    words = ["crosschip", "run", str(place / _MODEL), "--devices", base_name(report.device)]
     for name, path in inputs.items():
         words += ["--input", f"{name}={path}"]
     words += [*report.options, "--no-cache"]

@@ -16,8 +16,8 @@ from crosschip.cli._show import doing
 from crosschip.ir import Model
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.lacking import lacking
-from crosschip.runtime.placement.missing import Missing
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.missing_operators import MissingOperator
+from crosschip.runtime.placement.placement import Placement
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
@@ -118,7 +118,7 @@ class Compilation(Engines):
         with doing(f"asking {self.devices}"):
             return crosschip.explain(model, self.devices, **self._arguments())
 
-    def missing(self, models: Sequence[Model], device: str) -> list[Missing]:
+    def missing(self, models: Sequence[Model], device: str) -> list[MissingOperator]:
         """What a device lacks for models, in the order in which to add it."""
         shapes = _options.shapes(self.shape)
         known_shapes = {**_options.input_shapes(self.input), **shapes}

@@ -13,7 +13,7 @@ from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._show import console, document, print_error, table, write
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import Model, UnsupportedError
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
 

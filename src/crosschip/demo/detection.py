@@ -111,8 +111,8 @@ def unclip(rectangle: RotatedRect) -> RotatedRect:
 def clockwise(corners: Quad) -> Quad:
     """Orders the corners of a rectangle, 4 x 2: top left, top right, bottom right, bottom left.
 
-    The ends of the line are left and right, so text that climbs or falls, however steeply, is
-    read from the left end to the right one.
+    The ends of the line are left and right, so text that climbs or falls, however steeply, is read
+    from the left end to the right one.
     """
     by_x = corners[np.argsort(corners[:, 0], kind="stable")]
     left, right = (end[np.argsort(end[:, 1], kind="stable")] for end in (by_x[:2], by_x[2:]))

@@ -56,8 +56,8 @@ def upside_down(model: Model, lines: Sequence[Picture]) -> list[bool]:
     """Tells which lines are upside down.
 
     Args:
-        model: The classifier: lines x 3 x 48 x 192 to lines x 2, the probabilities of 0 and of
-            180 degrees.
+        model: The classifier: lines x 3 x 48 x 192 to lines x 2, the probabilities of 0 and of 180
+            degrees.
         lines: Cropped lines, each height x width x 3 bytes.
 
     Returns:
@@ -130,7 +130,7 @@ def ctc_decode(probabilities: Floats, characters: Sequence[str]) -> list[tuple[s
 
     Returns:
         For each line its text and its score: the mean probability of its characters, from 0 to 1,
-        and 0 if there are none.
+            and 0 if there are none.
 
     Raises:
         ValueError: The recognizer tells apart more or fewer characters than `characters` has.

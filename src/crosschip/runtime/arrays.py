@@ -22,9 +22,8 @@ def as_array(value: object, type_: TensorType) -> Array:
     """Return an aligned C-contiguous array of an element type, without a copy if the value is one.
 
     Arrays keep their element type; NumPy types that are equivalent (`longlong`) or have another
-    byte
-    order become the usual one. Plain numbers and lists of them become the element type if it can
-    represent them: integers exactly, other numbers rounded to the nearest.
+    byte order become the usual one. Plain numbers and lists of them become the element type if it
+    can represent them: integers exactly, other numbers rounded to the nearest.
 
     Args:
         value: a NumPy array or subclass; an object with `__array__` or `__dlpack__` in host memory;

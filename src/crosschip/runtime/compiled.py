@@ -33,7 +33,7 @@ from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.compiled_model import Contents
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
@@ -437,14 +437,16 @@ class CompiledModel(TrackedRuns, Closing):
     def _contents(self) -> Contents:
         """Return the content of the model's file; raises as `save` does."""
         # Imported late: few models are saved, and the import is slow.
-        from crosschip.runtime.artifact.compiled_model import contents_of
+        from crosschip.runtime.artifact.compiled_model import compiled_contents
 
         try:
             self._running.append(None)
             if self._check is not None:
                 self._check()
             identity = self.details.identity()
-            return contents_of(self.placement, self._programs, self.devices, self.options, identity)
+            return compiled_contents(
+                self.placement, self._programs, self.devices, self.options, identity
+            )
         finally:
             self._running.pop()
 

@@ -17,10 +17,12 @@ class Copied(Enum):
     BETWEEN = "between"
     """A segment made what the next one cannot read where it is, in another device's memory, say; or
     control flow hands on what it was given, a constant, or a part of a tensor along another axis
-    than the first."""
+    than the first.
+    """
     OUTPUT = "output"
     """An output is an input or a constant, is in a device's memory, or goes into an array of the
-    caller's that its device could not write."""
+    caller's that its device could not write.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.cache.entry import Entry
     from crosschip.runtime.choice import Choice
     from crosschip.runtime.compiled import CompiledModel
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class CompileReport:
 
     Attributes:
         milliseconds: the time of the whole compilation.
-        choice: the measurements behind `"auto"` with the shapes of the inputs; `None` if the
-            caller named devices.
+        choice: the measurements behind `"auto"` with the shapes of the inputs; `None` if the caller
+            named devices.
     """
 
     milliseconds: float
@@ -37,8 +37,7 @@ class CompileReport:
         """The origin of the programs, including those compiled for the shapes of runs.
 
         `hit` if all came from the cache, `miss` if one did not, `off` if there is no cache, no
-        device saves
-        programs or none was needed yet; `file` if all came from a saved file.
+        device saves programs or none was needed yet; `file` if all came from a saved file.
         """
         return self._cache()
 

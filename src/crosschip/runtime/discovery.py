@@ -245,8 +245,7 @@ def automatic() -> list[str]:
     """Return the names of the devices of `"auto"`, in order, without opening them.
 
     Accelerators come before GPUs, and GPUs before processors, each in alphabetical order;
-    `reference`,
-    the slowest, is last. Simulated chips are excluded.
+    `reference`, the slowest, is last. Simulated chips are excluded.
     """
     usable = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
@@ -254,20 +253,20 @@ def automatic() -> list[str]:
     return [name for name, _ in usable]
 
 
-def own_name(name: str) -> str:
+def base_name(name: str) -> str:
     """Return a device's name without precision and location: `npu` for `npu/float16@driver`."""
     return name.partition("@")[0].partition("/")[0]
 
 
-def in_driver(name: str) -> str:
+def driver_name(name: str) -> str:
     """Return the name of a device in a driver process; unchanged if it has a location."""
     return name if "@" in name else f"{name}@driver"
 
 
 def settings_of(name: str, properties: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
     """Return the properties for a device; one in another process also has those of its own name."""
-    if name in properties or own_name(name) in properties:
-        return {**properties.get(own_name(name), {}), **properties.get(name, {})}
+    if name in properties or base_name(name) in properties:
+        return {**properties.get(base_name(name), {}), **properties.get(name, {})}
     return None
 
 
@@ -284,7 +283,7 @@ def open_automatic(
         DeviceError: a device with properties fails to open.
     """
     for own in automatic():
-        name = in_driver(own) if isolate else own
+        name = driver_name(own) if isolate else own
         settings = settings_of(name, properties)
         try:
             yield open_device(name, settings)

@@ -46,8 +46,7 @@ def write_value(path: Path, value: Any) -> Path:
 
     A tensor becomes an `.npy` file; strings become NumPy's text of fixed width. A sequence, map or
     optional value becomes a `.json` file, in which tensors are nested lists, keys are text, and
-    numbers
-    that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`.
+    numbers that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`.
 
     Returns:
         The path of the file.
@@ -85,8 +84,7 @@ def random_inputs(
     """Draw random elements for each input of a model.
 
     Floats are in [0, 1). Integers are 0 or 1: valid indices into tables of two, and masks. Strings
-    are
-    short words.
+    are short words.
 
     Args:
         model: the model.
@@ -96,8 +94,7 @@ def random_inputs(
 
     Raises:
         InputError: there is no such input, a shape does not match, a size is unknown, an input is
-        no
-            tensor, or there is not enough memory.
+            no tensor, or there is not enough memory.
     """
     generator = np.random.default_rng(seed)
     types = {name: operand.type for name, operand in model.inputs.items()}

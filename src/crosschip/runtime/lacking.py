@@ -11,8 +11,8 @@ from crosschip.ir.binding import shapes_and_sizes
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.compile.devices import open_devices
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.placement.asking import asking
-from crosschip.runtime.placement.missing import Missing, missing
+from crosschip.runtime.placement.missing_operators import MissingOperator, rank_missing_operators
+from crosschip.runtime.placement.queries import device_query
 
 
 def lacking(
@@ -20,7 +20,7 @@ def lacking(
     device: str,
     shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     configuration: Configuration | None = None,
-) -> list[Missing]:
+) -> list[MissingOperator]:
     """List the operators that a device lacks for models, in the order in which to add them.
 
     Args:
@@ -37,7 +37,7 @@ def lacking(
     prepared = [simplify(_fixed(model, shapes or {})) for model in models]
     with ExitStack() as owned:
         (opened,) = open_devices([device], settings.properties, {}, owned, isolate=False).values()
-        return missing(prepared, asking(opened, settings.options(Sizes())))
+        return rank_missing_operators(prepared, device_query(opened, settings.options(Sizes())))
 
 
 def _fixed(model: Model, shapes: Mapping[str, Sequence[int | None] | int]) -> Model:

@@ -18,7 +18,8 @@ TURNS = 2
 
 RUNS, RUN_SECONDS = 3, 0.03
 """The number of runs in a turn at least, and for how long a turn goes on beyond them. One more, in
-which the device wakes up, does not count."""
+which the device wakes up, does not count.
+"""
 
 SECONDS = 0.5
 """The time after which a turn ends early, once one of its runs counts."""
@@ -28,7 +29,8 @@ HOPELESS = 4.0
 
 CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
 """Devices of which the slower takes up to so many times the fastest have further turns, until so
-many seconds have gone by: what else the machine did may have made the difference."""
+many seconds have gone by: what else the machine did may have made the difference.
+"""
 
 PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004
 """For how long at most to wait until no thread works any more, and how long to look."""
@@ -95,8 +97,7 @@ def wait_for_idle() -> None:
     """Wait until no thread of this process is busy, up to a limit.
 
     Some engines keep their threads busy after a run (ONNX Runtime for about 30 ms), which slows
-    down
-    the next device.
+    down the next device.
     """
     deadline = time.perf_counter() + PATIENCE_SECONDS
     while time.perf_counter() < deadline:

@@ -23,18 +23,14 @@ class ShapeOptions:
 
     Attributes:
         shapes: shapes of inputs, by name, with `None` for a size that stays dynamic; or single
-        sizes,
-            by the names in the inputs' types.
+            sizes, by the names in the inputs' types.
         ranges: the least and the greatest value of dynamic sizes, by the size's name, optionally
-        with
-            the usual value between them; or two or three such shapes by the name of an input. Some
-            devices compile once for a range; inputs outside of it are refused.
+            with the usual value between them; or two or three such shapes by the name of an input.
+            Some devices compile once for a range; inputs outside of it are refused.
         profiles: combinations of sizes, by name, to compile for in advance; or shapes by the name
-        of
-            an input, or for each input the list of its shapes.
+            of an input, or for each input the list of its shapes.
         buckets: sizes to pad to, by the size's name, for devices that compile per shape, in
-        segments
-            whose operators compute each row independently.
+            segments whose operators compute each row independently.
         specializations: the most sets of input shapes for which a device that compiles per shape
             keeps programs; the least recently used one is dropped.
 

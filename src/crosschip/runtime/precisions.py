@@ -42,8 +42,7 @@ def with_exact(
 
     Returns:
         The devices in order, and the name of the float32 variant for each such device. A chip that
-        is
-        among the devices in float32 already gets no other variant.
+        is among the devices in float32 already gets no other variant.
     """
     less = reduced(devices, options)
     there = {name_in(EXACT, name): name for name in devices if name not in less}

@@ -32,14 +32,11 @@ class Request(Future[dict[str, Any]]):
 
     `result` raises the errors of `CompiledModel.run`, `DeadlineError` after the deadline, and
     `concurrent.futures.CancelledError` after `cancel`. If the deadline or `cancel` comes while it
-    runs,
-    the request fails at once; the run itself ends with its current segment, because engines cannot
-    be
-    interrupted, and may read inputs and write output targets until then.
+    runs, the request fails at once; the run itself ends with its current segment, because engines
+    cannot be interrupted, and may read inputs and write output targets until then.
 
     A thread that waits in `result` or `exception` for the next request, without a timeout or
-    deadline,
-    runs it itself: switching threads twice costs more than many runs.
+    deadline, runs it itself: switching threads twice costs more than many runs.
 
     Attributes:
         priority: its priority among waiting requests.
@@ -98,10 +95,8 @@ class Request(Future[dict[str, Any]]):
         """Call a function with the request when it has ended, in any way.
 
         It is called in the thread that ends the request, or at once if it has ended. Errors of the
-        function
-        are logged. Within it, `CompiledModel.submit` does not wait for a full queue, because the
-        waiting
-        thread would be the one that has to empty it.
+        function are logged. Within it, `CompiledModel.submit` does not wait for a full queue,
+        because the waiting thread would be the one that has to empty it.
         """
         super().add_done_callback(partial(_contained, fn))
 
@@ -180,8 +175,7 @@ class RequestQueue:
 
         Raises:
             QueueFullError: the queue is full, and waiting was not allowed or did not help, or the
-            caller
-                is a callback in a thread of the queue.
+                caller is a callback in a thread of the queue.
             InputError: the queue has been closed, or `seconds` is no number.
         """
         seconds = _limit(seconds)

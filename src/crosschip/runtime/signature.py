@@ -44,7 +44,7 @@ class Signature:
             sizes: the ranges of dynamic sizes.
             copies: counts the inputs that must be copied.
             buffers: whether device buffers are accepted as they are; otherwise they are read into
-            arrays.
+                arrays.
         """
         self._copies = copies or Copies()
         self._buffers = buffers

@@ -27,7 +27,8 @@ from crosschip.tuning.samples import Sample
 
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
 """The ways to find a tensor's range, and the quantizer's names for them: all values that were seen,
-all but the outermost, or those that keep the most of what their distribution tells."""
+all but the outermost, or those that keep the most of what their distribution tells.
+"""
 
 Ranges = Mapping[str, tuple[float, float]]
 """The least and the greatest value of each tensor that is quantized, by its name in the file."""

@@ -23,7 +23,8 @@ from crosschip.tuning.variants import FLOAT32, Variant
 
 GROUPS, GROUPS_OF_QUANTIZED = 8, 12
 """The most groups that are tried. Those of a quantized form are in one segment with all others, and
-may be many; those of other precisions are not."""
+may be many; those of other precisions are not.
+"""
 
 ATTEMPTS = 4
 """How many mixtures of a variant are measured, before the next variant."""

@@ -33,7 +33,7 @@ from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.options import CacheOptions, Shapes
 from crosschip.runtime.placement.options import PlacementOptions
-from crosschip.runtime.placement.telling import SLOWEST
+from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.tuning.int8 import METHODS, quantizers_version
 from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.samples import Sample, Samples, samples_of

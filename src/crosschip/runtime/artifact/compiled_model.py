@@ -1,7 +1,7 @@
 """A compiled model as an artifact: its models, its placement, and the programs of its segments.
 
-All but the programs themselves is checked when it is read; the programs go to their devices as
-they are.
+All but the programs themselves is checked when it is read; the programs go to their devices as they
+are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from crosschip.runtime.artifact.placements import (
     restore,
 )
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import to_plain
 from crosschip.runtime.programs import SegmentProgram
@@ -42,7 +42,7 @@ class Contents(NamedTuple):
     parts: Sequence[bytes]
 
 
-def contents_of(
+def compiled_contents(
     placement: Placement,
     programs: Sequence[SegmentProgram],
     devices: Mapping[str, GuardedDevice],
@@ -117,7 +117,7 @@ def device_segments(placement: Placement) -> list[Segment]:
     return [s for s in placement.all_segments() if s.device in placement.devices]
 
 
-def check_fit(artifact: Artifact, header: Header, devices: Mapping[str, GuardedDevice]) -> None:
+def check_devices(artifact: Artifact, header: Header, devices: Mapping[str, GuardedDevice]) -> None:
     """Check that the devices here are those that compiled the model.
 
     Raises:

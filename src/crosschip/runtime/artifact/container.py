@@ -77,8 +77,8 @@ def encode(
         secret: what the header is authenticated with; if `None`, it carries its SHA-256.
 
     Raises:
-        ModelFileError: there are so many parts, or so large, that the header does not hold them;
-            or one has changed since it was first read.
+        ModelFileError: there are so many parts, or so large, that the header does not hold them; or
+            one has changed since it was first read.
     """
     descriptions = [_describe_part(_pieces(part)) for part in parts]
     header = json.dumps(
@@ -185,7 +185,7 @@ class Artifact:
                 f"so what it holds must be compiled again"
             )
         if secret_id != _secret_id(secret):
-            raise self.error(_wrong_secret(secret_id, secret))
+            raise self.error(_secret_mismatch(secret_id, secret))
         header = self._file.read(size) if size <= _MAX_HEADER else b""
         expected = _header_digest(beginning[: _PREAMBLE.size] + header, secret)
         if not hmac.compare_digest(beginning[_PREAMBLE.size :], expected):
@@ -301,7 +301,7 @@ def _secret_id(secret: bytes | None) -> bytes:
     return hmac.digest(secret, b"crosschip cache secret", "sha256")[:_SECRET_ID_SIZE]
 
 
-def _wrong_secret(secret_id: bytes, secret: bytes | None) -> str:
+def _secret_mismatch(secret_id: bytes, secret: bytes | None) -> str:
     if secret is None:
         return "is an entry of a cache; load it by its token, or export the cache"
     if secret_id == _UNAUTHENTICATED:

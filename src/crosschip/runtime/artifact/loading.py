@@ -16,7 +16,7 @@ from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.compiled_model import (
-    check_fit,
+    check_devices,
     device_segments,
     restore_placement,
 )
@@ -35,12 +35,12 @@ from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compile.assembly import assemble
+from crosschip.runtime.compile.programs import Built
 from crosschip.runtime.compile.segments import (
-    Built,
     Compilation,
-    build_all,
-    limited,
-    load_for_shapes,
+    build_segments,
+    cost_limit,
+    load_shape_programs,
     place_and_build,
 )
 from crosschip.runtime.compiled import CompiledModel
@@ -48,7 +48,7 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.precisions import EXACT, InPrecision, name_in
 from crosschip.runtime.shapes.policy import strategy_for
@@ -75,7 +75,7 @@ def load_compiled(
     The devices are opened that it was compiled by, and must be the same in version, settings and,
     where it matters, machine. A file holds programs, which vendors' code runs with the rights of
     the user, and crosschip cannot tell good ones from bad: load a file only if you trust whom it is
-    from, and if others could have changed it on its way, only with its `digest`.
+    from, and if others could have changed it on its strategy, only with its `digest`.
 
     Args:
         source: the path of the file, its content, or the file, open for reading bytes. With a
@@ -193,9 +193,9 @@ def load_file(
         ModelFileError: the file is damaged, or not laid out as it should be.
         DeviceError: the devices are others than those that compiled it, or do not load it.
     """
-    check_fit(file, header, devices)
+    check_devices(file, header, devices)
     models, described = bytes(file.part(MODELS)), bytes(file.part(PLACEMENT))
-    with limited(file.location, budget):
+    with cost_limit(file.location, budget):
         placement = restore_placement(models, described, header, file.location)
         check_sizes(placement.model)
     stored = zip(header.segments, header.part_numbers(), strict=True)
@@ -205,7 +205,7 @@ def load_file(
         header.options,
         dict(zip(device_segments(placement), stored, strict=True)),
     )
-    programs = [one.program for one in build_all(placement, loading)]
+    programs = [one.program for one in build_segments(placement, loading)]
     details = Details(
         lambda: placement,
         lambda: header.identity,
@@ -261,25 +261,25 @@ class _Loading:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         stored, numbers = self.stored[segment]
         saved = [self.file.part(number) for number in numbers]
-        way = strategy_for(
+        strategy = strategy_for(
             device.capabilities, placement.original, segment.model, self.options.sizes
         )
-        by_shape = way is DynamicShapeStrategy.PROGRAM_PER_SHAPE
+        by_shape = strategy is DynamicShapeStrategy.PROGRAM_PER_SHAPE
         if by_shape != (stored.shapes is not None):
             raise self.file.error(f"has programs of {segment.name} for shapes that do not fit it")
         if stored.shapes is not None:
-            return self._load_for_shapes(segment, stored.shapes, saved)
+            return self._load_shape_programs(segment, stored.shapes, saved)
         try:
             return Built.once(device.load(saved[0], segment.model, self.options), "hit")
         except DeviceError as error:
             raise DeviceError(f"{self.file.location}: {error}") from error
 
-    def _load_for_shapes(
+    def _load_shape_programs(
         self, segment: Segment, shapes: ShapePrograms, saved: Sequence[bytes | memoryview]
     ) -> Built:
         compilation = Compilation(self.devices, self.options)
         try:
-            return load_for_shapes(segment, shapes, saved, compilation)
+            return load_shape_programs(segment, shapes, saved, compilation)
         except DeviceError as error:
             raise DeviceError(f"{self.file.location}: {error}") from error
         except (*_MISMATCHES, LookupError, TypeError, ValueError, ArithmeticError) as error:

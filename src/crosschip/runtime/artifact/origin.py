@@ -23,8 +23,8 @@ class Origin:
 
     Attributes:
         seed: of the digests, so that nobody else makes a file that passes for another.
-        files: the path of each file that was read, and the digest of its content (XXH3, 128 bits:
-            a file is read at the speed of memory, and whoever may write to a model chooses what it
+        files: the path of each file that was read, and the digest of its content (XXH3, 128 bits: a
+            file is read at the speed of memory, and whoever may write to a model chooses what it
             answers anyway).
         answers: the other questions that the file system was asked, of which path, and the answers.
         code: the places of code outside installed distributions, and the states of that code.
@@ -71,8 +71,8 @@ class Origin:
 def source_name(source: object) -> Sequence[str] | None:
     """Return the key of a model's source by which its plan is found; `None` if it has none.
 
-    A path is found again by where it leads to; what is there is compared afterwards. The content
-    of a file is found by itself.
+    A path is found again by where it leads to; what is there is compared afterwards. The content of
+    a file is found by itself.
     """
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)

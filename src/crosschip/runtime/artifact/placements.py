@@ -16,9 +16,9 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.guard.programs import GuardedProgram
-from crosschip.runtime.placement.asking import Answers
-from crosschip.runtime.placement.choosing import Assignment
-from crosschip.runtime.placement.placing import EngineSettings, Inside, Placement
+from crosschip.runtime.placement.assignment import Assignment
+from crosschip.runtime.placement.placement import BodyPlacements, EngineSettings, Placement
+from crosschip.runtime.placement.queries import Answers
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
@@ -238,12 +238,12 @@ def _sizes_by_name(shapes: Sequence[Any], model: Model) -> Fresh:
 
 def _restore_bodies(
     operation: Operation, bodies: Sequence[Any], used: Sequence[Any], models: Sequence[Model]
-) -> Inside:
+) -> BodyPlacements:
     if not bodies:
         raise ValueError(f"{operation.name!r} has no bodies")
     pairs = zip(bodies, operation.bodies, strict=True)
     placed = [restore(plain, body, models) for plain, body in pairs]
-    return Inside(placed, frozenset(map(str, used)))
+    return BodyPlacements(placed, frozenset(map(str, used)))
 
 
 def _checked_index(index: object, among: Sequence[object]) -> int:

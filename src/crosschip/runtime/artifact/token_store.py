@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from crosschip.ir import Budget, CacheError, DeviceError, Model, ModelFileError, UnsupportedError
 from crosschip.ir.version import VERSION
-from crosschip.runtime.artifact.compiled_model import check_fit
+from crosschip.runtime.artifact.compiled_model import check_devices
 from crosschip.runtime.artifact.container import Artifact
 from crosschip.runtime.artifact.header import KIND, Header, Identity, read_header
 from crosschip.runtime.artifact.loading import load_file
@@ -95,7 +95,7 @@ class TokenStore:
             raise CacheError(f"{file.location}: was kept under another token, {actual.token}")
         if actual.model != wanted.model:
             raise CacheError(f"{file.location}: is of another model ({header.name})")
-        check_fit(file, header, self._devices)
+        check_devices(file, header, self._devices)
         if actual.request != wanted.request:
             raise CacheError(
                 f"{file.location}: was compiled for other devices, or with other options"

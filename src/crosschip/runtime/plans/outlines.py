@@ -13,7 +13,7 @@ from crosschip.runtime.outline import Outline, StoredOutline, StoredPart
 if TYPE_CHECKING:
     from crosschip.hal.conditions import Condition
     from crosschip.ir import Model
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
 
 
 def describe_outline(outline: Outline) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from crosschip.runtime.cache.store import Store, begin_reading, open_stored, wri
 from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.telling import tell
+from crosschip.runtime.placement.log_messages import log
 from crosschip.runtime.plans.background_task import BackgroundTask
 from crosschip.runtime.plans.environment import environment
 from crosschip.runtime.plans.outlines import restore_outline
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel
     from crosschip.runtime.guard.programs import GuardedProgram
     from crosschip.runtime.outline import StoredOutline
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
 
 
 class Plans:
@@ -139,7 +139,7 @@ class Plans:
             if not same.result():
                 return None
             failing.pop_all()
-        tell(plan.messages)
+        log(plan.messages)
         return compiled
 
     def _open_devices(

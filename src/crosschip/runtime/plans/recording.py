@@ -17,10 +17,10 @@ from crosschip.runtime.artifact.header import (
 )
 from crosschip.runtime.artifact.origin import Origin
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.discovery import entries, own_name
+from crosschip.runtime.discovery import base_name, entries
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placing import Placement
-from crosschip.runtime.placement.telling import messages
+from crosschip.runtime.placement.log_messages import messages
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.plain import to_plain
 from crosschip.runtime.plans.outlines import describe_outline
 
@@ -99,5 +99,5 @@ def _is_installed(device: GuardedDevice) -> bool:
     """Return whether a device is that of an installed package."""
     device_class = type(device.device)
     value = f"{device_class.__module__}:{device_class.__qualname__}"
-    points = entries().get(own_name(device.name).partition(":")[0], ())
+    points = entries().get(base_name(device.name).partition(":")[0], ())
     return len(points) == 1 and points[0].dist is not None and points[0].value == value

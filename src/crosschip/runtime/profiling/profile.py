@@ -13,7 +13,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.profiling.spans import Span, SpanKind
 from crosschip.runtime.profiling.trace import trace
 

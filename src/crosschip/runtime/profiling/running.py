@@ -21,7 +21,7 @@ from crosschip.runtime.control import ControlProgram, Execute, program_for
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.measuring import typical_inputs
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.profiling.profile import Profile
 from crosschip.runtime.profiling.spans import Recorder, Span, SpanKind

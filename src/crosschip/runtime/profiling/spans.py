@@ -33,8 +33,8 @@ class Span:
         kind: what happened.
         name: the segment's, the operation's with the body's, or the engine's word for its step.
         device: who did it; empty for the runtime.
-        start: seconds on a clock that all spans share; `None` for a step of an engine that does
-            not tell when it began.
+        start: seconds on a clock that all spans share; `None` for a step of an engine that does not
+            tell when it began.
         seconds: how long it took, with all that is inside.
         operations: what was computed.
         inside: what it holds, in order.

@@ -22,8 +22,7 @@ def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ..
     """Return the shortest `shapes=` by which all inputs have these shapes.
 
     Single sizes are given by name; the whole shape of an input is given if it has an unnamed
-    dynamic
-    size or a dynamic rank. Nothing is given twice.
+    dynamic size or a dynamic rank. Nothing is given twice.
 
     Args:
         types: the types of the inputs, by name.
