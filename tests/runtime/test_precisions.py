@@ -23,7 +23,7 @@ from crosschip.ir import (
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.runtime.cache.key import cache_key
-from crosschip.runtime.discovery import open_device, base_name, settings_of
+from crosschip.runtime.discovery import base_name, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
 
 BFLOAT16 = "openvino/bfloat16"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.plain import from_plain, to_plain
-from crosschip.runtime.shapes.words import shapes_in_words
+from crosschip.runtime.shapes.formatting import shapes_in_words
 
 
 @dataclass(frozen=True, slots=True)

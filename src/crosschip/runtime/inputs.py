@@ -19,8 +19,8 @@ from crosschip.ir.dimension import name_of
 from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
 from crosschip.runtime.artifact.atomic_files import write_user_file
-from crosschip.runtime.shapes.deriving import ShapeSearch
-from crosschip.runtime.shapes.words import as_argument, as_options, shortest
+from crosschip.runtime.shapes.formatting import as_argument, as_options, shortest
+from crosschip.runtime.shapes.shape_search import ShapeSearch
 
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
 

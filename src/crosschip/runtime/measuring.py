@@ -11,7 +11,7 @@ from crosschip.hal import Sizes
 from crosschip.ir import Array, Error, Model
 from crosschip.runtime.choice import Trial
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.shapes.deriving import ShapeSearch
+from crosschip.runtime.shapes.shape_search import ShapeSearch
 
 TURNS = 2
 """The number of turns that each device has."""

@@ -17,7 +17,6 @@ from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import shapes_of, tensors_among
-from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""
@@ -203,3 +202,22 @@ def _root(value: object) -> object:
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base
     return value
+
+
+def check_ranges(values: Mapping[str, Dim], sizes: Sizes) -> None:
+    """Raise if sizes of inputs are out of their ranges.
+
+    Args:
+        values: the sizes of the inputs, by name.
+        sizes: the ranges.
+
+    Raises:
+        InputError: a size is out of its range.
+    """
+    for bounds in sizes.ranges:
+        value = values.get(bounds.name)
+        if isinstance(value, int) and not bounds.least <= value <= bounds.most:
+            raise InputError(
+                f"the size {bounds.name} is {value}, but the model was compiled for "
+                f"{bounds.least} to {bounds.most}; compile it with another range"
+            )

@@ -1,4 +1,4 @@
-"""From a file of a compiled model to one that runs: nothing is asked, placed or compiled."""
+"""Loading of compiled models from files, without queries, placement or compilation."""
 
 from __future__ import annotations
 
@@ -69,40 +69,37 @@ def load_compiled(
 ) -> CompiledModel:
     """Load a compiled model that `CompiledModel.save` wrote; nothing is compiled.
 
-    Where a device compiles a program for each set of input shapes, those are there that had been
-    compiled; for other shapes it does so when they come.
+    If a device compiles a program for each set of input shapes, the file has the programs that had
+    been compiled; the device compiles others when their shapes occur.
 
-    The devices are opened that it was compiled by, and must be the same in version, settings and,
-    where it matters, machine. A file holds programs, which vendors' code runs with the rights of
-    the user, and crosschip cannot tell good ones from bad: load a file only if you trust whom it is
-    from, and if others could have changed it on its strategy, only with its `digest`.
+    The devices that compiled the model are opened. They must have the same version and settings
+    and, for some devices, be on the same type of machine. A file contains programs that vendors'
+    code runs with the user's rights, and crosschip cannot check them: load files from trusted
+    sources only, and with their `digest` if others could have changed them on the way.
 
     Args:
         source: the path of the file, its content, or the file, open for reading bytes. With a
-            token, also the cache folder that holds it under the token, or the content of the file
-            in there.
-        token: the token that the compiled model must have; any if `None`.
-        digest: the digest that the file must have, as `crosschip compile` prints it; any if `None`.
-        devices: instances to use in place of those that would be opened by the same names, and of
-            others that may run the model on inputs beyond the range of those; they stay the
-            caller's to close.
-        threads: how many processor threads a run may use, in the place of what it was compiled
-            with; an error that names the device if its programs have that fixed.
-        performance: the balance between speed and power, likewise.
-        in_flight: how many requests of `CompiledModel.submit` run at once; if `None`, as many as
-            the model was compiled for, and at least two. Devices that can divide the processor's
-            cores among them.
+            token, also a cache folder that has an entry under the token, or the content of the
+            entry's file.
+        token: the required token; any if `None`.
+        digest: the required digest, as `crosschip compile` prints it; any if `None`.
+        devices: instances, which the caller closes, to use instead of opening the devices of the
+            same names; further ones may run the model on inputs that the first do not support.
+        threads: the most processor threads of a run, instead of the compiled number.
+        performance: the balance between speed and power, instead of the compiled one.
+        in_flight: the requests of `CompiledModel.submit` that run at once; if `None`, the compiled
+            number, and at least two. Devices divide the processor's cores among them if they can.
         queue_size: as for `compile`.
-        budget: what it may cost to make models of what the file says: seconds, and the bytes of a
-            tensor; `None` for the default.
+        budget: the largest cost of decoding the models: seconds, and bytes of a tensor; `None` for
+            the default.
 
     Raises:
-        BudgetError: it costs more than the budget allows.
-        InputError: an argument does not fit, or is fixed in the file.
-        ModelFileError: it is no such file, is damaged, or has another digest.
-        CacheError: the folder holds none under the token, or its token is another.
-        DeviceError: a device is not there, is another than the one that compiled a program, or does
-            not load it.
+        BudgetError: loading costs more than the budget allows.
+        InputError: an argument is invalid, or a setting is fixed in the file's programs.
+        ModelFileError: the file is no compiled model, is damaged, or has another digest.
+        CacheError: the folder has no entry under the token, or the file has another token.
+        DeviceError: a device is missing, differs from the one that compiled a program, or cannot
+            load it.
     """
     start = time.perf_counter()
     arguments = {"threads": threads, "performance": performance, "in_flight": in_flight}
@@ -137,12 +134,12 @@ def _options(
     devices: Mapping[str, GuardedDevice],
     overrides: Mapping[str, Any],
 ) -> Options:
-    """Return the options of a file, with the overrides that its programs do not have fixed.
+    """Return the options of a file with overrides.
 
-    Where a device has the number of runs at once fixed, that is for the queue of requests alone.
+    If the number of runs at once is fixed in a program, its override applies to the queue alone.
 
     Raises:
-        InputError: something is fixed.
+        InputError: another overridden option is fixed in a program.
     """
     changes: dict[str, Any] = {}
     for name, value in overrides.items():
@@ -166,9 +163,9 @@ def _options(
 def _fixed_by(
     header: Header, devices: Mapping[str, GuardedDevice], name: str
 ) -> GuardedDevice | None:
-    """Return the first device whose programs have an option fixed; `None` if none has.
+    """Return the first device in whose programs an option is fixed; `None` if there is none.
 
-    Programs for sets of shapes are found by the options that they were compiled with.
+    Options are part of the keys of programs for sets of shapes, so they are fixed in those.
     """
     for needs in header.devices:
         device = devices[needs.name]
@@ -189,9 +186,9 @@ def load_file(
     """Load the compiled model of a file whose header has been read.
 
     Raises:
-        BudgetError: it costs more than the budget allows.
-        ModelFileError: the file is damaged, or not laid out as it should be.
-        DeviceError: the devices are others than those that compiled it, or do not load it.
+        BudgetError: loading costs more than the budget allows.
+        ModelFileError: the file is damaged or malformed.
+        DeviceError: the devices differ from those that compiled it, or cannot load it.
     """
     check_devices(file, header, devices)
     models, described = bytes(file.part(MODELS)), bytes(file.part(PLACEMENT))
@@ -227,15 +224,14 @@ def load_file(
 def _recompiled_unconditionally(
     placement: Placement, header: Header, devices: Mapping[str, GuardedDevice]
 ) -> CompiledModel:
-    """Compile the model of a file for additional devices, for inputs beyond others' ranges.
+    """Compile the model of a file for all inputs, on the file's and additional devices.
 
     Raises:
-        UnsupportedError: none of them runs it.
-        ModelFileError: the file lacks weights that they need.
-        DeviceError: one fails to compile it.
+        UnsupportedError: no device runs some operation.
+        ModelFileError: the file lacks weights that a device needs.
+        DeviceError: a device fails to compile operations that no other device runs.
     """
-    own = {needs.name: devices[needs.name] for needs in header.devices}
-    devices = {**own, **devices}
+    devices = {**{needs.name: devices[needs.name] for needs in header.devices}, **devices}
     compilation = Compilation(devices, header.options, conditions=False)
     recompiled, built = place_and_build(placement.model, compilation)
     programs = [one.program for one in built]
@@ -248,7 +244,7 @@ _MISMATCHES = (InputError, ModelError, ModelFileError)
 
 @dataclass(frozen=True, slots=True)
 class _Loading:
-    """Makes programs by loading them from a file."""
+    """A function that loads the program of a segment from a file."""
 
     file: Artifact
     devices: Mapping[str, GuardedDevice]
@@ -291,7 +287,7 @@ class _Loading:
 def _open_device(
     file: Artifact, required: DeviceRequirements, callers: Mapping[str, GuardedDevice]
 ) -> GuardedDevice:
-    """Open a device that a file requires; one of the caller's may be needed in float32, too."""
+    """Open a required device, or return the float32 variant of one of the caller's."""
     same = [one for one in callers.values() if name_in(EXACT, one.name) == required.name]
     if same:
         return InPrecision(same[0], EXACT)
@@ -306,11 +302,11 @@ def _open_device(
 def _open(
     source: str | os.PathLike[str] | bytes | BinaryIO, digest: str | None, token: str | None
 ) -> Artifact:
-    """Open a file, its content, or what a cache folder holds under a token.
+    """Open a file, its content, or the entry of a cache folder under a token.
 
     Raises:
-        CacheError: the folder holds nothing under the token.
-        ModelFileError: it is damaged, or has another digest.
+        CacheError: the folder has no entry under the token.
+        ModelFileError: the artifact is damaged, or has another digest.
     """
     if token is None:
         return Artifact(source, digest)

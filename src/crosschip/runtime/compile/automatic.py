@@ -20,9 +20,9 @@ from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.measuring import measure
 from crosschip.runtime.placement.log_messages import SLOWEST
-from crosschip.runtime.shapes.deriving import Shapes, ShapeSearch
+from crosschip.runtime.shapes.formatting import as_argument, shapes_in_words, shortest
 from crosschip.runtime.shapes.policy import is_open
-from crosschip.runtime.shapes.words import as_argument, shapes_in_words, shortest
+from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
 
 _MOST_SHAPES = 4
 """The most sets of shapes that are tried until a device runs."""

@@ -23,7 +23,7 @@ from crosschip.runtime.discovery import (
 from crosschip.runtime.guard.devices import GuardedDevice
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
-"""Names, also with commas in one text; caller_devices; or `"auto"`."""
+"""Names, also with commas in one text; instances; or `"auto"`."""
 
 
 def open_devices(

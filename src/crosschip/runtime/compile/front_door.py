@@ -40,15 +40,16 @@ def compile(
     """Place a model on devices, compile each part, and return a model that can be run.
 
     Args:
-        model: the model, which is not changed; or what `crosschip.load` takes for one.
-        devices: names, or caller_devices that stay the caller's to close, in the order of
-            preference; `"auto"` takes the one that runs the model fastest, which is measured once
-            on made-up inputs and remembered in the cache; where none runs all of it, the one that
-            runs most comes first. Nothing is measured if `placement` moves operations or limits
-            segments. A name is `openvino`, or `openvino:GPU` for one of several chips.
-        shapes: fixed shapes for inputs, by name, where the model leaves sizes open, with `None` for
-            a size that stays open; or single sizes, by the names that the inputs' types have for
-            them. Ranges, profiles, and buckets of sizes are in `ShapeOptions`.
+        model: the model, which is not changed; or an argument for `crosschip.load`.
+        devices: device names, or instances that the caller closes, in the order of preference. A
+            name is `openvino`, or `openvino:GPU` for one of several chips. `"auto"` selects the
+            device that runs the model fastest, which is measured once on random inputs and stored
+            in the cache. If no device runs the whole model, the devices are ordered by the number
+            of operations that they run. Nothing is measured if `placement` moves operations or
+            limits segments.
+        shapes: fixed shapes for inputs with dynamic dimensions, by name, with `None` for a
+            dimension that stays dynamic; or sizes of dynamic dimensions, by their names. Ranges,
+            profiles, and buckets of sizes are in `ShapeOptions`.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: the most processor threads of a run; `None` leaves the number to the devices.
         properties: settings for devices, by device name.
@@ -83,10 +84,10 @@ def compile(
         # Imported late: importing the compiler takes longer than finding a plan.
         from crosschip.runtime.compile.task import compile_model
 
-        with nullcontext() if plans is None else plans.noting():
+        with nullcontext() if plans is None else plans.recording():
             compiled = compile_model(model, request, store, options.token)
         if plans is not None:
-            plans.keep(compiled)
+            plans.save(compiled)
         log(messages(compiled.placement))
     milliseconds = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=milliseconds)

@@ -94,7 +94,7 @@ class Compilation:
     shipped: bool = False
 
     def queries(self) -> dict[str, Ask]:
-        """The strategy to ask each device."""
+        """Return the function that queries each device."""
         return {
             name: _supports_all
             if self._skips_query(device)
@@ -353,7 +353,7 @@ def _specialized_program(
 
 @contextmanager
 def _compile_with(program: SpecializedProgram, compile: Compile) -> Iterator[None]:
-    """Have a program compile in another strategy; if that fails, it is closed."""
+    """Replace a program's compile function meanwhile; close the program after an error."""
     later, program.compile = program.compile, compile
     try:
         yield

@@ -277,7 +277,7 @@ def _identity(
     token: str,
     fingerprints: Fingerprints,
 ) -> Identity:
-    """Compute the identity of a compiled model; without a token, one is derived from the request."""
+    """Compute the identity of a compiled model; a missing token is derived from the request."""
     key = model_key(model, fingerprints)
     request = request_key(key, devices, options, key_options)
     return Identity(token or request[:_TOKEN_DIGITS], key, request)

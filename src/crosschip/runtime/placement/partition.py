@@ -10,7 +10,7 @@ names, and omitted lists, match any:
 Any line ending is accepted. Empty lines are ignored, and so is a comment: `#` at the beginning of a
 line or after a space, to its end. The prefix of NNAdapter's logs, up to the line `subgraph
 operators:`, is accepted. A name may contain commas and colons if an operator of the model has it.
-MixedPrecisionModel-precision configurations have the same format.
+Mixed-precision configurations have the same format.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from crosschip.hal import YES, Group, Offer, Rule, Sizes, Support
 from crosschip.ir import Model, ModelError, Operand, Operation
 from crosschip.lowering.decomposition import Ask
 from crosschip.lowering.static_shapes import DependsOnData, Fixing, is_data_dependent
-from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
+from crosschip.runtime.shapes.typical_sizes import typical_shape, typical_sizes
 
 
 class Sampling:

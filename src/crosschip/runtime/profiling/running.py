@@ -202,7 +202,7 @@ class _Plan:
         self._opened.callback(call, program.name, "closing a profiler", profiler.close)
         profiled = _ProfiledProgram(program.name, program.program, profiler)
         self._profiled_programs.append(profiled)
-        return program.around(profiled), profiled
+        return program.with_program(profiled), profiled
 
     def _control(self, segment: Segment, program: ControlProgram) -> GuardedProgram:
         """Control flow that runs its bodies in this way, too."""

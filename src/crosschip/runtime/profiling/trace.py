@@ -46,7 +46,7 @@ def _events(
     Args:
         span: the span.
         tracks: the numbers of the tracks, by name.
-        track: the one of what is around it.
+        track: the one of what is with_program it.
         start: where it stands if it does not know.
         zero: the beginning of time.
     """

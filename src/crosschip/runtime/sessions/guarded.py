@@ -51,7 +51,7 @@ class GuardedSession(SegmentProgram):
             program.program.rules,
         )
         of_rest = Model(model.name, dict(inputs), [], dict(outputs))
-        self._run = program.around(partial_program, of_rest).run
+        self._run = program.with_program(partial_program, of_rest).run
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         results = self._run([inputs[index] for index in self._input_indices])

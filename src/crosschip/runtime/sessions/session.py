@@ -20,8 +20,7 @@ from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.sessions.pairs import paired
 from crosschip.runtime.sessions.series import Series
 from crosschip.runtime.sessions.starts import checked_start, empty_start
-from crosschip.runtime.shapes.ranges import check_ranges
-from crosschip.runtime.signature import Signature
+from crosschip.runtime.signature import Signature, check_ranges
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:

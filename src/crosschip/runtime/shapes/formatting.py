@@ -1,4 +1,4 @@
-"""Shapes of inputs in words: in messages, as arguments, and as options of commands."""
+"""Formatting of shapes of inputs: for messages, as arguments, and as command-line options."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from crosschip.ir import TensorType
 from crosschip.ir.binding import bind, open_names
 from crosschip.ir.dimension import is_unknown
 
-Given = Mapping[str, int | tuple[int, ...]]
-"""What `shapes=` takes: shapes by the names of inputs, and sizes by their own."""
+ShapesArgument = Mapping[str, int | tuple[int, ...]]
+"""The type of `shapes=`: shapes by the names of inputs, and sizes by their names."""
 
 
 def shapes_in_words(shapes: Mapping[str, Sequence[int]]) -> str:
@@ -18,11 +18,12 @@ def shapes_in_words(shapes: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"{name}={'x'.join(map(str, s))}" for name, s in shapes.items() if s)
 
 
-def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ...]]) -> Given:
+def shortest(
+    types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ...]]
+) -> ShapesArgument:
     """Return the shortest `shapes=` by which all inputs have these shapes.
 
-    Single sizes are given by name; the whole shape of an input is given if it has an unnamed
-    dynamic size or a dynamic rank. Nothing is given twice.
+    It has sizes by name, and whole shapes of inputs with an unnamed dynamic size or dynamic rank.
 
     Args:
         types: the types of the inputs, by name.
@@ -42,12 +43,12 @@ def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ..
     return {**whole, **sizes}
 
 
-def as_argument(shapes: Given) -> str:
+def as_argument(shapes: ShapesArgument) -> str:
     """Format the argument of `crosschip.compile`: `shapes={'x': (1, 3, 48, 320)}`."""
     return f"shapes={dict(shapes)!r}"
 
 
-def as_options(shapes: Given) -> str:
+def as_options(shapes: ShapesArgument) -> str:
     """Format options of commands, quoted for a shell: `--shape x=1x3x48x320`."""
     texts = {
         name: str(value) if isinstance(value, int) else "x".join(map(str, value))
