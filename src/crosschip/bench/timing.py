@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from crosschip.runtime.measuring import wait_for_idle
+from crosschip.runtime.device_timing import wait_for_idle
 
 Run = Callable[[], object]
 

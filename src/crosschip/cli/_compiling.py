@@ -15,7 +15,7 @@ from crosschip.cli import _compiled_file, _options
 from crosschip.cli._show import doing
 from crosschip.ir import Model
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.lacking import lacking
+from crosschip.runtime.missing_operators import missing_operators
 from crosschip.runtime.placement.missing_operators import MissingOperator
 from crosschip.runtime.placement.placement import Placement
 
@@ -123,7 +123,7 @@ class Compilation(Engines):
         shapes = _options.shapes(self.shape)
         known_shapes = {**_options.input_shapes(self.input), **shapes}
         with doing(f"asking {device}"):
-            return lacking(models, device, known_shapes, self.configuration())
+            return missing_operators(models, device, known_shapes, self.configuration())
 
     def _arguments(self) -> dict[str, Any]:
         shapes = _options.shapes(self.shape)

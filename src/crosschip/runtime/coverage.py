@@ -60,6 +60,6 @@ def parts_of(operator: type[Operator]) -> Sequence[str]:
         if results is not None:
             written = {operand for part in builder.operations for operand in part.outputs}
             parts = {part.type for part in builder.operations}
-            handed_on = set() if written.issuperset(results) else {"ASSIGN"}
-            return sorted((parts | handed_on) - {operator.type})
+            assigns = set() if written.issuperset(results) else {"ASSIGN"}
+            return sorted((parts | assigns) - {operator.type})
     return []

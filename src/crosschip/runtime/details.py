@@ -49,8 +49,8 @@ class Details:
     Attributes:
         placement: computes the placement with reasons.
         identity: identifies the compiled model.
-        recompiled_without: compiles the model for all devices but the named one; `None` if there is
-            no other.
+        recompiled_without: compiles the model without the named device; `None` if there is no
+            other.
         recompiled_unconditionally: compiles the model without the operations that a device computes
             right for some inputs only; `None` if there is no other device.
         programs: the cache location of each segment's program; `None` if one is not cached.
@@ -62,4 +62,4 @@ class Details:
     recompiled_without: Callable[[str], CompiledModel] | None = None
     recompiled_unconditionally: Callable[[], CompiledModel] | None = None
     programs: Sequence[Entry] | None = None
-    anew: Callable[[], CompiledModel] | None = None
+    recompiled: Callable[[], CompiledModel] | None = None

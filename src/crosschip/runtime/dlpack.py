@@ -52,7 +52,7 @@ class _Tensor(Structure):
     ]
 
 
-class _Lent:
+class _BorrowedMemory:
     """Memory of another library, kept alive as long as an array views it."""
 
     def __init__(self, capsule: object, interface: dict[str, Any]) -> None:
@@ -61,10 +61,10 @@ class _Lent:
 
 
 def narrow_array(tensor: Any) -> Array | None:
-    """Return a view of a tensor in host memory; `None` if NumPy has its type, or nobody does.
+    """Return a view of a tensor in host memory; `None` unless its type is in `_TYPES`.
 
     Args:
-        tensor: has `__dlpack__`, whose errors are passed on.
+        tensor: an object with `__dlpack__`, whose errors are passed on.
     """
     capsule = tensor.__dlpack__()
     get = pythonapi.PyCapsule_GetPointer
@@ -81,4 +81,4 @@ def narrow_array(tensor: Any) -> Array | None:
         "typestr": np.dtype(f"u{size}").str,
         "data": ((held.data or 0) + held.byte_offset, True),
     }
-    return np.asarray(_Lent(capsule, interface)).view(element_type.dtype)
+    return np.asarray(_BorrowedMemory(capsule, interface)).view(element_type.dtype)

@@ -89,15 +89,15 @@ class Plan:
         self._execute_checked = self.execute
         self._guard: InputGuard | None = None
         if placement.conditions:
-            # Few models have any.
+            # Imported late: few models have conditions.
             from crosschip.hal.conditions import InputGuard
 
             self._guard = InputGuard(model, placement.conditions)
             check = self._guard.check
-            self.execute, self.execute_while = _checked(check, self.execute, self.execute_while)
+            self.execute, self.execute_while = with_checks(check, self.execute, self.execute_while)
 
     def count_copies(self, copies: Copies) -> None:
-        """Count copies there from now on."""
+        """Set the counter of copies."""
         self._copies = copies
         for program in self.programs:
             program.count_copies(copies)
@@ -108,7 +108,7 @@ class Plan:
         targets: Mapping[int, Value],
         awaited: Awaited | None = None,
     ) -> Sequence[Value]:
-        """Compute the outputs from arrays or buffers, and leave them where they were computed.
+        """Compute the outputs from arrays or buffers, without moving them from their device.
 
         Args:
             inputs: a value for each model input.
@@ -116,14 +116,16 @@ class Plan:
             awaited: returns whether a caller still waits for the outputs; `None` for always.
 
         Raises:
-            Abandoned: no caller waits for them any more.
+            Abandoned: no caller waits for the outputs any more.
             OutOfRange: the inputs violate a condition of the placement.
         """
         if self._guard is not None:
             self._guard.check([self._array(value, Copied.INPUT) for value in inputs])
-        return self._executed(inputs, targets, awaited)
+        return self._execute_values(inputs, targets, awaited)
 
-    def keeping(self, kept_outputs: Collection[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    def execute_keeping(
+        self, kept_outputs: Collection[int]
+    ) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """Return a function that computes the outputs from checked arrays or buffers.
 
         Args:
@@ -134,12 +136,12 @@ class Plan:
             return self._execute_checked
 
         def execute(inputs: Sequence[Value]) -> list[Value]:
-            results = enumerate(self._executed(inputs, {}))
+            results = enumerate(self._execute_values(inputs, {}))
             return [v if i in kept_outputs else self._array(v, Copied.OUTPUT) for i, v in results]
 
         return execute
 
-    def _executed(
+    def _execute_values(
         self,
         inputs: Sequence[Value],
         targets: Mapping[int, Value],
@@ -171,7 +173,7 @@ class Plan:
     def _execute_to_arrays(
         self, arrays: Sequence[Array], awaited: Awaited | None = None
     ) -> Sequence[Array]:
-        results = self._executed(arrays, {}, awaited)
+        results = self._execute_values(arrays, {}, awaited)
         return [self._array(value, Copied.OUTPUT) for value in results]
 
     def _execute_arrays(self, arrays: Sequence[Value]) -> list[Any]:
@@ -283,7 +285,7 @@ def is_whole(placement: Outline) -> bool:
     )
 
 
-def _checked(
+def with_checks(
     check: Callable[[Sequence[Array]], None], execute: Execute, execute_while: ExecuteWhile
 ) -> tuple[Execute, ExecuteWhile]:
     """Return the same functions with checks of the inputs."""

@@ -10,13 +10,13 @@ import numpy as np
 from crosschip.ir.dataclass import dataclass
 
 _FINE = 32
-"""The classes between a time and twice that: it is told as exactly as 2 %."""
+"""The number of classes per octave, for a resolution of 2 %."""
 
 _LEAST, _MOST = -30, 20
-"""The binary exponents of the seconds that are told apart: from a nanosecond to eleven days."""
+"""The range of binary exponents of the seconds: from a nanosecond to eleven days."""
 
 _PENDING = 512
-"""The times after which they are counted."""
+"""The most times that are buffered before they are counted."""
 
 
 class Histogram:

@@ -1,4 +1,4 @@
-"""Inputs of a model from files, or random."""
+"""Inputs of a model: read from files, or random."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_array(path: Path) -> Array:
     try:
         with BufferedReader(open_regular(path)) as file:
             array = read_npy(file, allow_pickle=False)
-    except Exception as error:  # NumPy lets through what Python's tokenizer raises, too
+    except Exception as error:  # NumPy also passes on exceptions of Python's tokenizer
         raise InputError(f"{path}: cannot be read as an .npy file: {error}") from None
     return np.require(array, array.dtype.newbyteorder("="), "C")
 
@@ -113,11 +113,11 @@ def random_inputs(
     } | fixed
     known = {name: shape for name, shape in shapes_by_name.items() if shape is not None}
     if len(known) < len(types):
-        raise _open_sizes(model, fixed, sizes, [name for name in types if name not in known])
+        raise _open_sizes_error(model, fixed, sizes, [name for name in types if name not in known])
     return {name: _random(name, types[name], known[name], generator) for name in types}
 
 
-def _open_sizes(
+def _open_sizes_error(
     model: Model,
     fixed: Mapping[str, tuple[int, ...]],
     sizes: Mapping[str, Dim],

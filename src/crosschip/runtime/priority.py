@@ -14,7 +14,7 @@ class Priority(IntEnum):
     """
 
     NONE = 0
-    """No wish: after those that have one."""
+    """No priority: after all others."""
     LOW = 1
     MEDIUM = 2
     HIGH = 3

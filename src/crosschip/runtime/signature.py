@@ -90,7 +90,7 @@ class Signature:
         except (TypeError, IndexError) as error:
             raise InputError(
                 f"the inputs are of type {type(inputs).__name__}, but must be arrays by name: "
-                f"{self._listed()}"
+                f"{self._format_inputs()}"
             ) from error
         if count != len(arrays):
             raise self._wrong_names(inputs)
@@ -115,12 +115,14 @@ class Signature:
         if len(arrays) + len(named) != len(self._operands):
             count = len(arrays) + len(named)
             raise InputError(
-                f"the model takes {len(self._operands)} inputs, not {count}: {self._listed()}"
+                f"the model takes {len(self._operands)} inputs, not {count}: {self._format_inputs()}"
             )
         values = {name: array for (name, _), array in zip(self._operands, arrays, strict=False)}
         twice = next((name for name in named if name in values), None)
         if twice is not None:
-            raise InputError(f"input {twice!r} is given twice; the model takes {self._listed()}")
+            raise InputError(
+                f"input {twice!r} is given twice; the model takes {self._format_inputs()}"
+            )
         return {**values, **named}
 
     def _value(self, index: int, value: object) -> Any:
@@ -165,7 +167,7 @@ class Signature:
         sizes = self._reader.agreeing(shapes)
         if sizes is not None:
             check_ranges(sizes, self._sizes)
-        else:  # which says what does not fit
+        else:  # raises the error that names the mismatch
             self.sizes(dict(zip(self._names, shapes, strict=True)))
 
     def _check_buffer(self, index: int, buffer: Buffer) -> None:
@@ -185,9 +187,9 @@ class Signature:
             if extra
             else f"input {missing[0]!r} is missing"
         )
-        return InputError(f"{problem}; the model takes {self._listed()}")
+        return InputError(f"{problem}; the model takes {self._format_inputs()}")
 
-    def _listed(self) -> str:
+    def _format_inputs(self) -> str:
         return ", ".join(f"{name}: {operand.type}" for name, operand in self._operands) or "none"
 
 

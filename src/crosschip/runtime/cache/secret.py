@@ -74,7 +74,7 @@ def _create(path: str) -> None:
 
 
 def _create_unnamed(path: str, folder: str) -> bool:
-    """Create the secret as an unnamed file that is linked when complete; return False if unsupported."""
+    """Create the secret as an unnamed file, linked when complete; return whether that worked."""
     try:
         handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except (AttributeError, OSError):

@@ -29,7 +29,7 @@ class Store(Protocol):
     """A store of compiled programs; any number of threads may use it at once."""
 
     def read(self, entry: Entry) -> bytes | None:
-        """Return the bytes of an entry; `None` if it does not exist or, with a warning, unusable."""
+        """Return the bytes of an entry; `None` if missing, or unusable with a warning."""
 
     def write(self, entry: Entry, content: bytes) -> None:
         """Replace the bytes of an entry; log a warning if that fails."""
@@ -38,7 +38,7 @@ class Store(Protocol):
         """Log a warning about an unusable entry, and remove it."""
 
 
-        def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview | None]:
+def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview | None]:
     """Begin to read an entry in the background if the store can; the returned function waits."""
     return store.begin_reading(entry) if isinstance(store, Cache) else partial(store.read, entry)
 

@@ -16,9 +16,9 @@ from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice, Trial
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.device_timing import measure
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.measuring import measure
 from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.shapes.formatting import as_argument, shapes_in_words, shortest
 from crosschip.runtime.shapes.policy import is_open

@@ -23,7 +23,6 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask
 from crosschip.runtime.artifact.header import ShapePrograms
 from crosschip.runtime.artifact.placements import programs_by_segment
-from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.store import Store
@@ -37,7 +36,7 @@ from crosschip.runtime.compile.programs import (
     cache_word,
     entry_of,
 )
-from crosschip.runtime.control import RUNTIME, program_for
+from crosschip.runtime.control import RUNTIME, ControlSegment, program_for
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
 from crosschip.runtime.guard.devices import GuardedDevice

@@ -89,7 +89,7 @@ class GuardedProgram(SegmentProgram):
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
         # The locations of sizes in the inputs' shapes; `None` if they do not determine all shapes.
-        self._size_locations = self._reader.targets if self._reader.is_complete else None
+        self._size_locations = self._reader.places if self._reader.is_complete else None
         self._accepted: dict[tuple[Any, ...], tuple[Sequence[Shape], int, int]] = {}
         self._segment = model.name
         sides = self._inputs, self._types

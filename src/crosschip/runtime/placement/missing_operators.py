@@ -141,10 +141,12 @@ def _benefit(
     type_: str,
 ) -> tuple[int, int, int]:
     """Return the multiply-adds, saved transfers, and operations that adding an operator gains."""
-    lacking = {id(operation) for operation, _ in declined if operation.type not in new_operators}
+    missing_operators = {
+        id(operation) for operation, _ in declined if operation.type not in new_operators
+    }
     gained = [operation for operation, _ in declined if operation.type == type_]
     stays = sum(
-        not any(id(end) in lacking for end in ends if end.type != type_)
+        not any(id(end) in missing_operators for end in ends if end.type != type_)
         for ends in edges
         if type_ in (ends[0].type, ends[1].type)
     )

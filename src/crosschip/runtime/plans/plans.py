@@ -178,7 +178,7 @@ class Plans:
             lambda: header.identity,
             partial(self._substitute, plan.origin) if several else None,
             partial(self._substitute, plan.origin, None) if several else None,
-            anew=partial(self._recompile, plan.origin),
+            recompiled=partial(self._recompile, plan.origin),
         )
         return assemble(
             outline,

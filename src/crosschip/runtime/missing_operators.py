@@ -15,7 +15,7 @@ from crosschip.runtime.placement.missing_operators import MissingOperator, rank_
 from crosschip.runtime.placement.queries import device_query
 
 
-def lacking(
+def missing_operators(
     models: Sequence[Model],
     device: str,
     shapes: Mapping[str, Sequence[int | None] | int] | None = None,
@@ -31,16 +31,16 @@ def lacking(
 
     Raises:
         InputError: an argument is invalid.
-        DeviceError: there is no such device, or it does not open.
+        DeviceError: there is no such device, or it cannot be opened.
     """
     settings = configuration or Configuration()
-    prepared = [simplify(_fixed(model, shapes or {})) for model in models]
+    prepared = [simplify(_specialize(model, shapes or {})) for model in models]
     with ExitStack() as owned:
         (opened,) = open_devices([device], settings.properties, {}, owned, isolate=False).values()
         return rank_missing_operators(prepared, device_query(opened, settings.options(Sizes())))
 
 
-def _fixed(model: Model, shapes: Mapping[str, Sequence[int | None] | int]) -> Model:
+def _specialize(model: Model, shapes: Mapping[str, Sequence[int | None] | int]) -> Model:
     types = {name: operand.type for name, operand in model.inputs.items()}
     open_sizes = (size for type_ in types.values() for size in type_.shape or ())
     sizes = {name for size in open_sizes if isinstance(size, Dimension) for name in size.names}
