@@ -20,28 +20,28 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from crosschip.bisect.comparing import Difference, is_nan
+from crosschip.bisect.comparison import Difference, is_nan
 from crosschip.bisect.parts import Part
 from crosschip.bisect.recording import Recording
 from crosschip.bisect.report import FailingOperator, Report
-from crosschip.bisect.searching import Search, halves
+from crosschip.bisect.search import Search, halves
 from crosschip.bisect.trials import Exhausted, Failure, Outcome, Trials
 from crosschip.ir import InputError, Operation, UnsupportedError
 
-_HOPELESS = 7
+_MAX_FAILED_GROUPS = 7
 """So many groups that fail, with none that does not: the device does not take what is apart."""
 
-_MORE = 8
+_EXTRA_RUNS = 8
 """How many runs more than it takes to halve all operations twice may judge them apart."""
 
-_BEGINNINGS = 16
+_MAX_PREFIXES = 16
 """So many beginnings of the model are tried by themselves, if there are runs left for them."""
 
-_ALLOWED, _LAST = 20, 5
+_BASE_RUNS, _FINAL_RUNS = 20, 5
 """The runs for a culprit besides four times the halvings, and those that come at the end."""
 
 
-Take = Callable[[Sequence[Operation]], Part]
+TakePart = Callable[[Sequence[Operation]], Part]
 """Takes operations out of a model, connected or apart."""
 
 
@@ -71,10 +71,10 @@ class Investigation:
         self._trials = trials
         self._suspects = suspects
         self._report = report
-        self._unseen = set(suspects)
+        self._unjudged = set(suspects)
         self._shown = self._refused = False
         self._failing: dict[frozenset[Operation], FailingOperator] = {}
-        self._seen: dict[tuple[frozenset[Operation], Take], tuple[Part, Outcome]] = {}
+        self._seen: dict[tuple[frozenset[Operation], TakePart], tuple[Part, Outcome]] = {}
 
     def find(self) -> None:
         """Look until all is explained, or no more trials are allowed."""
@@ -95,44 +95,44 @@ class Investigation:
         if not self._suspects:
             report.notes.append(f"{report.device} runs no operation of the model")
             return
-        is_wrong, report.error = self._program(())
+        is_wrong, report.error = self._run_model(())
         self._shown = is_wrong
         self._judge_independent()
         self._confirm()
         # In one program, which operations on the trusted device would cut into several.
-        self._search(self._whole.together, pieces=self._pieces())
-        if self._unseen and any(not operator.actual for operator in self._failing.values()):
+        self._search(self._whole.together, pieces=self._piece_count())
+        if self._unjudged and any(not operator.actual for operator in self._failing.values()):
             self._judge_independent()
             self._confirm()
-        report.exposed = not self._unseen
+        report.exposed = not self._unjudged
         if self._failing:
-            is_wrong, report.mended = self._program(self._guilty())
+            is_wrong, report.mended = self._run_model(self._failing_operations())
         report.explained = not is_wrong
-        self._tell_effects()
-        self._tell_sums()
-        if self._unseen:
+        self._measure_effects()
+        self._measure_cumulative_errors()
+        if self._unjudged:
             report.notes.append(
-                f"{report.device} shows few results at once, so {len(self._unseen)} operations "
+                f"{report.device} shows few results at once, so {len(self._unjudged)} operations "
                 f"were tried in company only, where errors may hide each other; look at each by "
                 f"itself with thorough"
             )
 
-    def _pieces(self) -> int:
+    def _piece_count(self) -> int:
         """The parts that what looks right is tried in: as many as leave runs to halve one."""
         halving = 2 * math.log2(len(self._suspects))
-        left = self._left(1) - halving
-        return max(1, min(int(left), int(halving) + _MORE))
+        left = self._remaining_runs(1) - halving
+        return max(1, min(int(left), int(halving) + _EXTRA_RUNS))
 
-    def _left(self, expected: int) -> float:
+    def _remaining_runs(self, expected: int) -> float:
         """The runs that are left to find so many culprits, but for those at the end."""
-        each = 4 * math.log2(len(self._suspects)) + _ALLOWED
-        return max(1, expected) * each - self._trials.runs - _LAST
+        each = 4 * math.log2(len(self._suspects)) + _BASE_RUNS
+        return max(1, expected) * each - self._trials.runs - _FINAL_RUNS
 
-    def _guilty(self) -> list[Operation]:
-        guilty = {operation for group in self._failing for operation in group}
-        return [operation for operation in self._suspects if operation in guilty]
+    def _failing_operations(self) -> list[Operation]:
+        failing = {operation for group in self._failing for operation in group}
+        return [operation for operation in self._suspects if operation in failing]
 
-    def _program(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
+    def _run_model(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
         """Whether the model is wrong with operations on the trusted device, and its error."""
         against = self._trials.against
         name = against if isinstance(against, str) else against.name
@@ -163,8 +163,8 @@ class Investigation:
 
     def _judge_independent(self) -> None:
         """Judge operations that read nothing of each other; what fails, in halves."""
-        guilty = set(self._guilty())
-        unjudged = [o for o in self._suspects if o in self._unseen and o not in guilty]
+        failing = set(self._failing_operations())
+        unjudged = [o for o in self._suspects if o in self._unjudged and o not in failing]
         failure = self._passes(unjudged)
         if failure is None:
             return
@@ -173,7 +173,7 @@ class Investigation:
             size = self._max_independent(unjudged)
             if not size:
                 return
-            left = [operation for operation in unjudged if operation in self._unseen]
+            left = [operation for operation in unjudged if operation in self._unjudged]
             waiting = deque(left[i : i + size] for i in range(0, len(left), size))
         failures = passed = 0
         while waiting:
@@ -182,13 +182,13 @@ class Investigation:
                 passed += 1
             elif len(group) > 1:
                 failures += 1
-                if failures >= _HOPELESS and not passed:
+                if failures >= _MAX_FAILED_GROUPS and not passed:
                     return
                 waiting.extend(halves(group))
 
     def _max_independent(self, group: Sequence[Operation]) -> int:
         """How many operations the device takes apart; 0 if that is too few to try all so."""
-        useful = 1 if self._thorough else len(group) / (2 * math.log2(len(group)) + _MORE)
+        useful = 1 if self._thorough else len(group) / (2 * math.log2(len(group)) + _EXTRA_RUNS)
         passes, fails = 0, len(group)
         while fails - passes > 1 and fails - 1 >= useful:
             middle = (passes + fails) // 2
@@ -207,7 +207,7 @@ class Investigation:
         if outcome.failure is None:
             self._judge(group, part, outcome)
         elif len(group) == 1:
-            self._take_failure(group[0], part, outcome)
+            self._record_failure(group[0], part, outcome)
         return outcome.failure
 
     def _judge(self, group: Sequence[Operation], part: Part, outcome: Outcome) -> None:
@@ -219,25 +219,27 @@ class Investigation:
                 name: outcome.outputs[by_operand[operand]] for name, operand in alone.makes.items()
             }
             differences = self._recording.compare(alone, outputs)
-            self._unseen.discard(operation)
+            self._unjudged.discard(operation)
             if differences:
-                self._report.own[operation] = max(differences.values(), key=_gravity)
+                self._report.own[operation] = max(differences.values(), key=_severity)
             if any(each.is_wrong for each in differences.values()):
-                self._blame([operation], alone, replace(outcome, outputs=outputs), differences)
+                self._record_failing_group(
+                    [operation], alone, replace(outcome, outputs=outputs), differences
+                )
 
-    def _take_failure(self, operation: Operation, part: Part, outcome: Outcome) -> None:
+    def _record_failure(self, operation: Operation, part: Part, outcome: Outcome) -> None:
         """Blame what fails by itself, unless it is only that the device wants it in company."""
         if outcome.failure is Failure.ERROR and not self._refused:
             return
-        self._blame([operation], part, outcome)
-        self._unseen.discard(operation)
+        self._record_failing_group([operation], part, outcome)
+        self._unjudged.discard(operation)
 
     def _confirm(self) -> None:
         """Acquit what is right all alone, and find out in which company it is wrong."""
         doubtful: list[Operation] = []
         for key, operator in list(self._failing.items()):
             if operator.actual and len(self._suspects) > 1:
-                part, outcome = self._tried(operator.operations, self._whole.independent)
+                part, outcome = self._trial(operator.operations, self._whole.independent)
                 if not self._differs(part, outcome):
                     doubtful += operator.operations
                     del self._failing[key]
@@ -248,7 +250,7 @@ class Investigation:
 
     # Parts of the model
 
-    def _search(self, take: Take, among: Sequence[Operation] = (), pieces: int = 1) -> None:
+    def _search(self, take: TakePart, among: Sequence[Operation] = (), pieces: int = 1) -> None:
         """Find culprits among those operations that are none yet.
 
         Args:
@@ -260,28 +262,28 @@ class Investigation:
 
         def is_wrong(operations: Sequence[Operation]) -> bool:
             nonlocal refused
-            part, outcome = self._tried(operations, take)
+            part, outcome = self._trial(operations, take)
             refused = refused or outcome.failure is Failure.ERROR
             return self._differs(part, outcome)
 
         search: Search[Operation] = Search(is_wrong)
-        guilty = set(self._guilty())
-        items = [o for o in among or self._suspects if o not in guilty]
+        failing = set(self._failing_operations())
+        items = [o for o in among or self._suspects if o not in failing]
         try:
             search.exhaust(items, pieces)
             # What is wrong only together may be in a part that the device refused.
-            if pieces > 1 and (self._unseen or refused):
-                known = len(guilty) + sum(map(len, search.groups))
-                search.exhaust_beginnings(items, min(int(self._left(known)), _BEGINNINGS))
+            if pieces > 1 and (self._unjudged or refused):
+                known = len(failing) + sum(map(len, search.groups))
+                search.exhaust_prefixes(items, min(int(self._remaining_runs(known)), _MAX_PREFIXES))
         finally:
             for group in search.groups:
                 with suppress(Exhausted):
-                    part, outcome = self._tried(group, take)
+                    part, outcome = self._trial(group, take)
                     failed = outcome.failure is not None
                     differences = {} if failed else self._recording.compare(part, outcome.outputs)
-                    self._blame(group, part, outcome, differences)
+                    self._record_failing_group(group, part, outcome, differences)
 
-    def _tried(self, operations: Sequence[Operation], take: Take) -> tuple[Part, Outcome]:
+    def _trial(self, operations: Sequence[Operation], take: TakePart) -> tuple[Part, Outcome]:
         """Operations as a model, and what came of it; it is kept if they are few."""
         key = frozenset(operations), take
         if key not in self._seen:
@@ -300,7 +302,7 @@ class Investigation:
         differences = self._recording.compare(part, outcome.outputs)
         if part.depth == 1 and differences:
             operation = self._whole.model.producers[next(iter(part.makes.values()))]
-            self._report.own[operation] = max(differences.values(), key=_gravity)
+            self._report.own[operation] = max(differences.values(), key=_severity)
         return any(each.is_wrong for each in differences.values())
 
     def _run(self, part: Part, words: str) -> Outcome:
@@ -308,7 +310,7 @@ class Investigation:
 
     # What is told of culprits
 
-    def _blame(
+    def _record_failing_group(
         self,
         group: Sequence[Operation],
         part: Part,
@@ -327,7 +329,7 @@ class Investigation:
         expected = {name: values[operand] for name, operand in part.makes.items()}
         manner, detail, worst = str(outcome.failure), outcome.detail, None
         if outcome.failure is None:
-            worst = max((differences or {}).values(), key=_gravity)
+            worst = max((differences or {}).values(), key=_severity)
             nan = any(is_nan(outcome.outputs[name], expected[name]) for name in expected)
             manner, detail = "nan" if nan else "wrong", worst.detail
         self._failing[frozenset(group)] = FailingOperator(
@@ -341,18 +343,18 @@ class Investigation:
             outcome.outputs,
         )
 
-    def _tell_effects(self) -> None:
+    def _measure_effects(self) -> None:
         """Say of each culprit what it alone does to the outputs of the model itself."""
         whole = self._report.error
         for key, operator in self._failing.items():
             if operator.actual and len(self._failing) > 1:
-                others = [o for o in self._guilty() if o not in key]
-                shows, effect = self._program(others)
+                others = [o for o in self._failing_operations() if o not in key]
+                shows, effect = self._run_model(others)
             else:
                 shows, effect = math.isinf(whole or 0) or self._shown, whole
             self._failing[key] = replace(operator, effect=effect, shows=shows)
 
-    def _tell_sums(self) -> None:
+    def _measure_cumulative_errors(self) -> None:
         """Note how errors add up along the model, where the device shows all that is inside."""
         alive = all(operator.actual for operator in self._failing.values())
         if not self._report.exposed or not alive:
@@ -369,7 +371,7 @@ class Investigation:
 _FEW = 8
 
 
-def _gravity(difference: Difference) -> tuple[bool, float]:
+def _severity(difference: Difference) -> tuple[bool, float]:
     return difference.is_wrong, difference.error
 
 

@@ -60,7 +60,7 @@ class Whole:
 
         What none of them reads comes out, and no more: an engine may fuse what it need not show.
         """
-        chosen = self._ordered(operations)
+        chosen = self._in_model_order(operations)
         read = {operand for operation in chosen for operand in operation.inputs}
         ends = [o for operation in chosen for o in operation.outputs if o not in read]
         return _part(self.model.name, chosen, [o for o in ends if self._is_read(o)] or ends)
@@ -73,7 +73,7 @@ class Whole:
     def independent(self, operations: Sequence[Operation]) -> Part:
         """Operations in one model, none of which reads what another one makes."""
         standing, reads = [], {}
-        for operation in self._ordered(operations):
+        for operation in self._in_model_order(operations):
             fresh: dict[Operand, Operand] = {}
             for operand in operation.inputs:
                 if operand is not None and not operand.is_constant and operand not in fresh:
@@ -94,7 +94,7 @@ class Whole:
         model = Model(self.model.name, self.model.inputs, renamed, self.model.outputs)
         return model, dict.fromkeys(names.values(), device)
 
-    def _ordered(self, operations: Sequence[Operation]) -> Sequence[Operation]:
+    def _in_model_order(self, operations: Sequence[Operation]) -> Sequence[Operation]:
         chosen = set(operations)
         return [operation for operation in self.model.operations if operation in chosen]
 
@@ -102,7 +102,7 @@ class Whole:
         return self.model.uses.get(operand, 0) > 0
 
 
-def shaken(part: Part, step: float, seed: int) -> Model:
+def perturb_weights(part: Part, step: float, seed: int) -> Model:
     """A part whose weights are each a little off: by a relative step, up or down at random."""
     generator = np.random.default_rng(seed)
     moved: dict[Operand, Operand] = {}
@@ -110,7 +110,7 @@ def shaken(part: Part, step: float, seed: int) -> Model:
     for operation in part.model.operations:
         for operand in _weights(operation):
             if operand not in moved:
-                value = shaken_array(np.asarray(operand.value), step, generator)
+                value = perturb(np.asarray(operand.value), step, generator)
                 moved[operand] = Operand(operand.name, operand.type, value)
         inputs = tuple(None if o is None else moved.get(o, o) for o in operation.inputs)
         changed = inputs != operation.inputs
@@ -118,7 +118,7 @@ def shaken(part: Part, step: float, seed: int) -> Model:
     return Model(part.model.name, part.model.inputs, operations, part.model.outputs)
 
 
-def shaken_array(array: Any, step: float, generator: np.random.Generator) -> Any:
+def perturb(array: Any, step: float, generator: np.random.Generator) -> Any:
     """Reals that are each off by a relative step, up or down at random; others as they are."""
     if not isinstance(array, np.ndarray) or array.dtype not in _REALS:
         return array

@@ -12,8 +12,8 @@ import crosschip
 from crosschip.accuracy.epsilon import epsilon_of
 from crosschip.accuracy.error import relative_error
 from crosschip.accuracy.rounding import explained_by_rounding
-from crosschip.bisect.comparing import ROUNDINGS, Difference, difference
-from crosschip.bisect.parts import Part, Values, Whole, shaken, shaken_array
+from crosschip.bisect.comparison import ROUNDINGS, Difference, difference
+from crosschip.bisect.parts import Part, Values, Whole, perturb, perturb_weights
 from crosschip.hal import Device, Precision
 from crosschip.ir import Model, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
@@ -62,7 +62,7 @@ class Recording:
         copies = {f"copy{index}": operand for index, operand in enumerate(part.reads.values())}
         outputs = {**part.model.outputs, **copies}
         exposed = Model(model.name, part.model.inputs, part.model.operations, outputs)
-        actual = _ran(exposed, part.inputs(input_values), against)
+        actual = _run_model(exposed, part.inputs(input_values), against)
         values = (
             input_values | part.by_operand(actual) | {o: actual[name] for name, o in copies.items()}
         )
@@ -79,7 +79,7 @@ class Recording:
 
         def moved(name: str) -> Sequence[Any]:
             if not again:
-                again.extend(self._moved(part))
+                again.extend(self._perturbed_outputs(part))
             return [outputs[name] for outputs in again]
 
         return {
@@ -122,7 +122,7 @@ class Recording:
             self.precision,
         )
 
-    def _moved(self, part: Part) -> Iterable[Mapping[str, Any]]:
+    def _perturbed_outputs(self, part: Part) -> Iterable[Mapping[str, Any]]:
         """The outputs of a part for inputs and weights that are off by a few roundings."""
         step = ROUNDINGS * max(
             (
@@ -135,13 +135,13 @@ class Recording:
         for seed in range(_TRIES):
             generator = np.random.default_rng(seed)
             inputs = {
-                name: shaken_array(value, step, generator)
+                name: perturb(value, step, generator)
                 for name, value in part.inputs(self.values).items()
             }
-            yield _ran(shaken(part, step, seed), inputs, self.against)
+            yield _run_model(perturb_weights(part, step, seed), inputs, self.against)
 
 
-def _ran(model: Model, inputs: Mapping[str, Any], device: str | Device) -> Mapping[str, Any]:
+def _run_model(model: Model, inputs: Mapping[str, Any], device: str | Device) -> Mapping[str, Any]:
     try:
         compiled = crosschip.compile(model, [device], cache=False)
     except UnsupportedError:

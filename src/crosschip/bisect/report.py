@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.accuracy.error import UNIT
-from crosschip.bisect.comparing import Difference
+from crosschip.bisect.comparison import Difference
 from crosschip.bisect.parts import Part
 from crosschip.ir import Model, Operation
 from crosschip.ir.text import is_inline, legible
@@ -186,9 +186,9 @@ class Report:
             InputError: it cannot be written there.
         """
         # A report that nobody writes needs no drawing.
-        from crosschip.bisect.writing import write
+        from crosschip.bisect.report_files import write_report
 
-        return write(self, Path(folder))
+        return write_report(self, Path(folder))
 
 
 def slots_of(operation: Operation) -> dict[str, str]:
@@ -215,20 +215,20 @@ def _defaults(operation: Operation) -> Iterator[tuple[str, str]]:
                 yield slot.name, str(getattr(value, "name", value))
 
 
-def told_error(error: float | None) -> str:
+def format_error(error: float | None) -> str:
     """An error in words, without its unit."""
     if error is None:
         return "unknown"
     return f"{error:.2g}" if math.isfinite(error) else "none of it is a number"
 
 
-def told_difference(difference: Difference) -> str:
+def format_difference(difference: Difference) -> str:
     """A difference in words, with its units."""
     if not math.isfinite(difference.largest):
-        return f"error {told_error(difference.error)}"
+        return f"error {format_error(difference.error)}"
     return (
         f"the furthest element is {difference.largest:.2g} off, of which rounding explains "
-        f"{difference.explained:.2g}; error of the result {told_error(difference.error)} ({UNIT})"
+        f"{difference.explained:.2g}; error of the result {format_error(difference.error)} ({UNIT})"
     )
 
 

@@ -125,7 +125,7 @@ class Trials:
             raise
         except DeviceError as error:
             message = str(error).removeprefix(f"{getattr(self.device, 'name', self.device)}: ")
-            return Outcome(failure=_failure(error), detail=message.rpartition(_LAST)[2])
+            return Outcome(failure=_failure(error), detail=message.rpartition(_LAST_WORDS)[2])
 
     def _outputs(
         self,
@@ -158,7 +158,7 @@ class Trials:
 
 _LONGEST_PAUSE = 10.0
 
-_LAST = "runs it once more. Last: "
+_LAST_WORDS = "runs it once more. Last: "
 """What stands between a run's being kept and why it was."""
 
 

@@ -17,9 +17,7 @@ TURNS = 2
 """The number of turns of each device."""
 
 RUNS, RUN_SECONDS = 3, 0.03
-"""The number of runs in a turn at least, and for how long a turn goes on beyond them. One more, in
-which the device wakes up, does not count.
-"""
+"""The least number of runs and the least time of a turn, after a first run that does not count."""
 
 SECONDS = 0.5
 """The time after which a turn ends even with fewer runs."""
@@ -28,8 +26,8 @@ HOPELESS = 4.0
 """The factor by which a device may be slower than the fastest to get another turn."""
 
 CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
-"""Devices of which the slower takes up to so many times the fastest have further turns, until so
-many seconds have gone by: what else the machine did may have made the difference.
+"""Devices within the factor `CLOSE` of the fastest have up to `MORE_TURNS` further turns within
+`MORE_SECONDS`, because other load may have caused the difference.
 """
 
 PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004

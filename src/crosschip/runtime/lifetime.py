@@ -115,7 +115,7 @@ class TrackedRuns(ABC):
 
 
 def check_device(name: str) -> None:
-    """Raise DeviceError if the process was forked while another thread was in a device's library."""
+    """Raise DeviceError if a fork left the library of a device unusable in this process."""
     if _library(name) in _unusable:
         _refuse_device(name)
 

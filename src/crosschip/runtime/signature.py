@@ -115,7 +115,8 @@ class Signature:
         if len(arrays) + len(named) != len(self._operands):
             count = len(arrays) + len(named)
             raise InputError(
-                f"the model takes {len(self._operands)} inputs, not {count}: {self._format_inputs()}"
+                f"the model takes {len(self._operands)} inputs, not {count}: "
+                f"{self._format_inputs()}"
             )
         values = {name: array for (name, _), array in zip(self._operands, arrays, strict=False)}
         twice = next((name for name in named if name in values), None)

@@ -70,7 +70,7 @@ class GuardedDevice(Closing):
         self.capabilities = self._checked(
             "telling its capabilities", Capabilities, lambda: device.capabilities()
         )
-        types = self.capabilities.missing_operators
+        types = self.capabilities.lacking
         self._target: Device | Retyping = device
         if types:
             # Imported late: few devices lack types, and the import includes the operators.

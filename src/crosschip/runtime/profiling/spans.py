@@ -92,7 +92,7 @@ class Recorder:
         device: str = "",
         operations: Sequence[Operation] = (),
     ) -> Iterator[Span]:
-        """A span from now to the end of the `with` block, inside of the one with_program it."""
+        """Record a span for the `with` block, nested in the current one."""
         span = Span(kind, name, device, operations=operations)
         (self._open[-1].inside if self._open else self.runs).append(span)
         self._open.append(span)

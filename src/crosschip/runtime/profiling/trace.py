@@ -41,14 +41,14 @@ def _metadata_event(what: str, track: int, name: str) -> dict[str, Any]:
 def _events(
     span: Span, tracks: Mapping[str, int], track: str, start: float, zero: float
 ) -> Iterator[dict[str, Any]]:
-    """A span as events, with all that it holds.
+    """Return the events of a span and of its nested spans.
 
     Args:
         span: the span.
         tracks: the numbers of the tracks, by name.
-        track: the one of what is with_program it.
-        start: where it stands if it does not know.
-        zero: the beginning of time.
+        track: the track of the enclosing span.
+        start: the start time of a span without one.
+        zero: the start of the trace.
     """
     track = span.device or (RUNTIME if span.kind is SpanKind.BODY else track)
     start = start if span.start is None else span.start

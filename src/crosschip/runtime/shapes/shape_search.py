@@ -187,9 +187,9 @@ class ShapeSearch:
                 except _BROKEN_RULES as error:
                     return ShapeMismatch(index, operation, f"{operation.name!r}: {error}")
             for output in operation.outputs:
-                shape = output.type.substitute(fixing.sizes).static_shape
-                if shape is not None:
-                    fixing.take(output, shape)
+                output_shape = output.type.substitute(fixing.sizes).static_shape
+                if output_shape is not None:
+                    fixing.take(output, output_shape)
         return None
 
     def _passes(self, operation: Operation, sizes: Mapping[str, int]) -> bool:

@@ -17,7 +17,7 @@ from crosschip.bisect.trials import Trials
 from crosschip.hal import Device, Sizes
 from crosschip.ir import Budget, InputError, Model
 from crosschip.runtime.configuration import Properties
-from crosschip.runtime.discovery import driver_name, base_name, precision_of
+from crosschip.runtime.discovery import base_name, driver_name, precision_of
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.placement.placement import Decision
 from crosschip.runtime.precisions import EXACT, name_in
@@ -87,9 +87,9 @@ def find_failing_operators(
     if not isinstance(model, Model):
         model = crosschip.load(model, budget=budget)
     all_inputs, notes = _inputs(model, inputs or {}, shapes or {}, seed)
-    alone = isinstance(device, str) and isolate is not False
-    chosen: str | Device = driver_name(device) if alone and isinstance(device, str) else device
-    if isolate and not alone:
+    isolated = isinstance(device, str) and isolate is not False
+    chosen: str | Device = driver_name(device) if isolated and isinstance(device, str) else device
+    if isolate and not isolated:
         raise InputError(f"device {_name(device)!r} is in this process; isolate needs its name")
     if _name(chosen) == _name(against):
         raise InputError(f"{_name(against)!r} cannot be looked at against itself; name another one")

@@ -20,7 +20,7 @@ def halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     return items[:middle], items[middle:]
 
 
-def _ends(size: int, count: int) -> Sequence[int]:
+def _prefix_lengths(size: int, count: int) -> Sequence[int]:
     """So many places in a row of things, at most, in their order.
 
     About half are evenly apart. The others come closer and closer to the end: there models average,
@@ -45,7 +45,7 @@ class Search(Generic[T]):
     def __init__(self, is_wrong: Callable[[Sequence[T]], bool]) -> None:
         self.groups: list[tuple[T, ...]] = []
         self._is_wrong = is_wrong
-        self._tried: dict[frozenset[T], bool] = {}
+        self._results: dict[frozenset[T], bool] = {}
 
     def exhaust(self, items: Sequence[T], pieces: int = 1) -> None:
         """Find culprits until what is left is right, as a whole and in pieces.
@@ -56,14 +56,14 @@ class Search(Generic[T]):
             items: where to look.
             pieces: how many parts of what looks right are tried by themselves; 1 for none.
         """
-        left = self._cleared(items)
-        size = -(-len(left) // pieces) if pieces > 1 else len(left)
-        if size == len(left):
+        remaining = self._exhaust_once(items)
+        size = -(-len(remaining) // pieces) if pieces > 1 else len(remaining)
+        if size == len(remaining):
             return
-        for start in range(0, len(left), size):
-            self._cleared(left[start : start + size])
+        for start in range(0, len(remaining), size):
+            self._exhaust_once(remaining[start : start + size])
 
-    def exhaust_beginnings(self, items: Sequence[T], count: int) -> None:
+    def exhaust_prefixes(self, items: Sequence[T], count: int) -> None:
         """Find culprits among the first things, in one trial after another more of them.
 
         What later things hide shows at the end of a beginning; those that are wrong only together
@@ -73,38 +73,38 @@ class Search(Generic[T]):
             items: where to look.
             count: how many beginnings are tried, at most.
         """
-        for end in _ends(len(items), count):
-            guilty = {item for group in self.groups for item in group}
-            self._cleared([item for item in items[:end] if item not in guilty])
+        for end in _prefix_lengths(len(items), count):
+            failing = {item for group in self.groups for item in group}
+            self._exhaust_once([item for item in items[:end] if item not in failing])
 
-    def _cleared(self, items: Sequence[T]) -> Sequence[T]:
+    def _exhaust_once(self, items: Sequence[T]) -> Sequence[T]:
         """What is left of things once all culprits are found that the whole shows."""
-        left = list(items)
-        while left and self._wrong(left):
-            self._find_within(left)
-            guilty = {item for group in self.groups for item in group}
-            left = [item for item in left if item not in guilty]
-        return left
+        remaining = list(items)
+        while remaining and self._is_wrong_cached(remaining):
+            self._find_groups(remaining)
+            failing = {item for group in self.groups for item in group}
+            remaining = [item for item in remaining if item not in failing]
+        return remaining
 
-    def _find_within(self, items: Sequence[T]) -> None:
+    def _find_groups(self, items: Sequence[T]) -> None:
         """Find culprits among things that are wrong."""
         if len(items) == 1:
             self.groups.append(tuple(items))
             return
-        wrong = [half for half in halves(items) if self._wrong(half)]
+        wrong = [half for half in halves(items) if self._is_wrong_cached(half)]
         for half in wrong:
-            self._find_within(half)
+            self._find_groups(half)
         if not wrong:
-            self.groups.append(self._together(items))
+            self.groups.append(self._find_joint_group(items))
 
-    def _together(self, items: Sequence[T]) -> tuple[T, ...]:
+    def _find_joint_group(self, items: Sequence[T]) -> tuple[T, ...]:
         """Those that are wrong only together, of things whose halves are right."""
         first, second = halves(items)
-        needed = self._needed(first, second)
-        needed += self._needed(second, needed)
-        return tuple(self._fewest([item for item in items if item in set(needed)]))
+        required = self._required_items(first, second)
+        required += self._required_items(second, required)
+        return tuple(self._minimize([item for item in items if item in set(required)]))
 
-    def _fewest(self, items: Sequence[T]) -> Sequence[T]:
+    def _minimize(self, items: Sequence[T]) -> Sequence[T]:
         """What is left of a few things without those that need not be there.
 
         Larger parts may not have been what they would be: not all of them can be tried.
@@ -113,24 +113,24 @@ class Search(Generic[T]):
             return items
         for item in items:
             others = [other for other in items if other != item]
-            if self._wrong(others):
-                return self._fewest(others)
+            if self._is_wrong_cached(others):
+                return self._minimize(others)
         return items
 
-    def _needed(self, items: Sequence[T], others: Sequence[T]) -> list[T]:
+    def _required_items(self, items: Sequence[T], others: Sequence[T]) -> list[T]:
         """Those without which the others are right, while with all of them they are wrong."""
         if len(items) == 1:
             return list(items)
         first, second = halves(items)
         for half in (first, second):
-            if self._wrong([*half, *others]):
-                return self._needed(half, others)
-        needed = self._needed(first, [*second, *others])
-        return needed + self._needed(second, [*needed, *others])
+            if self._is_wrong_cached([*half, *others]):
+                return self._required_items(half, others)
+        required = self._required_items(first, [*second, *others])
+        return required + self._required_items(second, [*required, *others])
 
-    def _wrong(self, items: Sequence[T]) -> bool:
+    def _is_wrong_cached(self, items: Sequence[T]) -> bool:
         key = frozenset(items)
-        known = self._tried.get(key)
-        if known is None:
-            known = self._tried[key] = self._is_wrong(items)
-        return known
+        result = self._results.get(key)
+        if result is None:
+            result = self._results[key] = self._is_wrong(items)
+        return result

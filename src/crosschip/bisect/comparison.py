@@ -18,7 +18,7 @@ import numpy as np
 
 from crosschip.accuracy.epsilon import epsilon_of
 from crosschip.accuracy.error import equal, relative_error
-from crosschip.accuracy.rounding import ordinary
+from crosschip.accuracy.rounding import is_ordinary
 from crosschip.hal import Precision
 from crosschip.ir import Array, ElementType, TensorType
 from crosschip.ir.types import FLOATS
@@ -30,7 +30,7 @@ _FLOOR = 32
 """The roundings of the largest element that nobody promises to do better than."""
 _MARGIN = 4
 """How much more than in a trial a result may move."""
-Moved = Callable[[], Sequence[Any]]
+Perturbed = Callable[[], Sequence[Any]]
 """Computes a result again, from what is off by a few roundings, in each of some trials."""
 
 
@@ -62,7 +62,7 @@ def difference(
     actual: Any,
     expected: Any,
     type_: TensorType,
-    moved: Moved,
+    perturbed: Perturbed,
     *,
     depth: int = 1,
     precision: Precision = Precision.FLOAT32,
@@ -82,28 +82,31 @@ def difference(
         rounding: what rounding explains at any element, whatever its size.
     """
     if not isinstance(expected, np.ndarray) or expected.dtype.hasobject:
-        return _exactly(actual, expected)
+        return _compare_exactly(actual, expected)
     if (
         not isinstance(actual, np.ndarray)
         or actual.shape != expected.shape
         or actual.dtype != expected.dtype
     ):
         return Difference(
-            math.inf, math.inf, 0.0, f"is {_brief(actual)} instead of {_brief(expected)}"
+            math.inf,
+            math.inf,
+            0.0,
+            f"is {_describe_value(actual)} instead of {_describe_value(expected)}",
         )
     if not expected.size:
         return Difference(0.0, 0.0, 0.0)
     measure = _Measure.of(actual, expected, rounding)
     if tolerance is not None:
-        return measure.judged(np.full(measure.distance.shape, tolerance * measure.scale))
+        return measure.judge(np.full(measure.distance.shape, tolerance * measure.scale))
     steps = 1.0 if type_.quantization else 0.0
     floor = _FLOOR * epsilon_of(type_, precision)
-    sizes = np.where(measure.ordinary, measure.scale, measure.size)
+    sizes = np.where(measure.is_ordinary, measure.scale, measure.size)
     limits = steps + np.maximum(rounding, floor * sizes)
-    quick = measure.judged(limits)
+    quick = measure.judge(limits)
     if not quick.is_wrong or math.isinf(quick.error) or _is_exact(type_, depth):
         return quick
-    return measure.judged(limits + _MARGIN * measure.movement(moved()))
+    return measure.judge(limits + _MARGIN * measure.movement(perturbed()))
 
 
 def _is_exact(type_: TensorType, depth: int) -> bool:
@@ -111,13 +114,13 @@ def _is_exact(type_: TensorType, depth: int) -> bool:
     return depth == 1 and type_.element_type not in FLOATS
 
 
-def _exactly(actual: Any, expected: Any) -> Difference:
+def _compare_exactly(actual: Any, expected: Any) -> Difference:
     if equal(actual, expected):
         return Difference(0.0, 0.0, 0.0)
     return Difference(math.inf, math.inf, 0.0, "is another value")
 
 
-def _brief(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype.name}{list(value.shape)}"
     return type(value).__name__
@@ -142,7 +145,7 @@ class _Measure:
     expected: Array
     distance: Array
     size: Array
-    ordinary: Array
+    is_ordinary: Array
     scale: float
     error: float
 
@@ -154,44 +157,42 @@ class _Measure:
         with np.errstate(invalid="ignore", over="ignore"):
             distance = np.where(same, 0.0, np.where(finite, np.abs(other - wide), math.inf))
         size = np.where(np.isfinite(wide), np.abs(wide), 0.0)
-        usual = ordinary(size)
+        usual = is_ordinary(size)
         scale = float(size[usual].max(initial=0.0))
         error = relative_error(actual, expected, rounding)
         return cls(actual, expected, np.asarray(distance), size, usual, scale, error)
 
-    def movement(self, moved: Sequence[Any]) -> Array:
+    def movement(self, perturbed: Sequence[Any]) -> Array:
         """How far elements move; all ordinary ones as far as the one that moves most."""
         movement = np.zeros(self.distance.shape)
-        for other in moved:
+        for other in perturbed:
             if not isinstance(other, np.ndarray) or other.shape != self.expected.shape:
                 continue
             with np.errstate(invalid="ignore", over="ignore"):
                 distance = np.abs(other.astype(np.float64) - self.expected.astype(np.float64))
             movement = np.maximum(movement, np.where(np.isfinite(distance), distance, 0.0))
-        return np.where(self.ordinary, movement[self.ordinary].max(initial=0.0), movement)
+        return np.where(self.is_ordinary, movement[self.is_ordinary].max(initial=0.0), movement)
 
-    def judged(self, limits: Array) -> Difference:
+    def judge(self, limits: Array) -> Difference:
         """The difference, if elements may be this far from each other."""
         wrong = self.distance > limits
-        unit = np.where(self.ordinary, self.scale or 1.0, self.size)
+        unit = np.where(self.is_ordinary, self.scale or 1.0, self.size)
         relative = self.distance / unit
         of_wrong = np.where(wrong, relative, -1.0) if wrong.any() else relative
-        place = np.unravel_index(int(np.argmax(of_wrong)), wrong.shape)
-        detail = self._sentence(wrong, place) if wrong.any() else ""
-        return Difference(self.error, float(self.distance[place]), float(limits[place]), detail)
+        index = np.unravel_index(int(np.argmax(of_wrong)), wrong.shape)
+        detail = self._sentence(wrong, index) if wrong.any() else ""
+        return Difference(self.error, float(self.distance[index]), float(limits[index]), detail)
 
-    def _sentence(self, wrong: Array, place: tuple[Any, ...]) -> str:
+    def _sentence(self, wrong: Array, index: tuple[Any, ...]) -> str:
         count, total = int(np.count_nonzero(wrong)), wrong.size
-        where = f" at {[int(index) for index in place]}" if place else ""
+        where = f" at {[int(index) for index in index]}" if index else ""
         many = (
             f"{count} of {total} elements are wrong, most the one" if total > 1 else "the element"
         )
-        return (
-            f"{many}{where}: {self.actual[place]} instead of {self.expected[place]}{_where(wrong)}"
-        )
+        return f"{many}{where}: {self.actual[index]} instead of {self.expected[index]}{_common_index(wrong)}"
 
 
-def _where(wrong: Array) -> str:
+def _common_index(wrong: Array) -> str:
     """The one place along an axis that all wrong elements are at, in words; empty if none."""
     for axis in range(wrong.ndim):
         if wrong.shape[axis] < 2:
