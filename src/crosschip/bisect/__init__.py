@@ -1,4 +1,4 @@
-"""Finding the operators that a device computes wrong, by running parts of a model on it.
+"""Search for the operators that a device computes wrong, by running parts of a model on it.
 
 from crosschip.bisect import find_failing_operators
 

@@ -1,15 +1,14 @@
 """The search for the operations of a model that a device computes wrong.
 
-Every trial gives operations of the model what a trusted device has recorded for them, so that none
-is blamed for what another one has done, or for rounding that adds up:
+In each trial, operations read inputs recorded on the trusted device, so that neither errors of
+other operations nor accumulated rounding affect them:
 
-1. the model itself, on the device;
-2. all operations in one program in which none reads what another makes, so that the result of each
-   shows; or, where that fails, halves of that, until those stand alone that fail;
-3. what is left as it is connected, whole, in pieces and from its beginning up to several places,
-   and of what is wrong halves, and halves of those (`searching`): so is found what shows only where
-   a device need not show it, or in company;
-4. the model with the culprits on the trusted device, to see whether that mends it.
+1. The model itself runs on the device.
+2. All operations run in one program, disconnected, so that each result is an output. If that
+   fails, halves run, down to single operations that fail.
+3. The remaining operations run connected: as a whole, in pieces, and as prefixes of the model.
+   What is wrong is halved (`search`). This finds errors that depend on fused or combined operations.
+4. The model runs with the failing operations on the trusted device, to check that it is right then.
 """
 
 from __future__ import annotations
@@ -29,31 +28,31 @@ from crosschip.bisect.trials import Exhausted, Failure, Outcome, Trials
 from crosschip.ir import InputError, Operation, UnsupportedError
 
 _MAX_FAILED_GROUPS = 7
-"""So many groups that fail, with none that does not: the device does not take what is apart."""
+"""The number of failed groups, without a successful one, after which step 2 is given up."""
 
 _EXTRA_RUNS = 8
-"""How many runs more than it takes to halve all operations twice may judge them apart."""
+"""The runs of step 2 in addition to those that halve all operations twice."""
 
 _MAX_PREFIXES = 16
-"""So many beginnings of the model are tried by themselves, if there are runs left for them."""
+"""The most prefixes of the model that are tried."""
 
 _BASE_RUNS, _FINAL_RUNS = 20, 5
-"""The runs for a culprit besides four times the halvings, and those that come at the end."""
+"""The runs per failing operation in addition to four times the halvings; the runs of step 4."""
 
 
 TakePart = Callable[[Sequence[Operation]], Part]
-"""Takes operations out of a model, connected or apart."""
+"""Extracts operations from a model, connected or disconnected."""
 
 
 class Investigation:
-    """A search.
+    """A search for failing operations.
 
     Args:
-        recording: what is right.
-        trials: what runs on the device.
-        suspects: the operations that run there, in order.
-        report: what is found is written there.
-        thorough: whether each operation is to be tried apart, however many runs that takes.
+        recording: the trusted results.
+        trials: runs models on the device.
+        suspects: the operations that run on the device, in order.
+        report: the report, which is filled.
+        thorough: whether each operation is tested separately, in any number of runs.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Investigation:
         self._seen: dict[tuple[frozenset[Operation], TakePart], tuple[Part, Outcome]] = {}
 
     def find(self) -> None:
-        """Look until all is explained, or no more trials are allowed."""
+        """Search until all errors are explained, or no more trials are allowed."""
         report = self._report
         try:
             self._find()
@@ -99,7 +98,7 @@ class Investigation:
         self._shown = is_wrong
         self._judge_independent()
         self._confirm()
-        # In one program, which operations on the trusted device would cut into several.
+        # Without the trusted device, which would cut the program.
         self._search(self._whole.together, pieces=self._piece_count())
         if self._unjudged and any(not operator.actual for operator in self._failing.values()):
             self._judge_independent()
@@ -118,22 +117,22 @@ class Investigation:
             )
 
     def _piece_count(self) -> int:
-        """The parts that what looks right is tried in: as many as leave runs to halve one."""
+        """Return the number of pieces, so that runs remain to halve one of them."""
         halving = 2 * math.log2(len(self._suspects))
         left = self._remaining_runs(1) - halving
         return max(1, min(int(left), int(halving) + _EXTRA_RUNS))
 
     def _remaining_runs(self, expected: int) -> float:
-        """The runs that are left to find so many culprits, but for those at the end."""
-        each = 4 * math.log2(len(self._suspects)) + _BASE_RUNS
-        return max(1, expected) * each - self._trials.runs - _FINAL_RUNS
+        """Return the remaining runs for an expected number of failing operations."""
+        runs = 4 * math.log2(len(self._suspects)) + _BASE_RUNS
+        return max(1, expected) * runs - self._trials.runs - _FINAL_RUNS
 
     def _failing_operations(self) -> list[Operation]:
         failing = {operation for group in self._failing for operation in group}
         return [operation for operation in self._suspects if operation in failing]
 
     def _run_model(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
-        """Whether the model is wrong with operations on the trusted device, and its error."""
+        """Return whether the model is wrong with operations on the trusted device, and its error."""
         against = self._trials.against
         name = against if isinstance(against, str) else against.name
         model, pin = self._whole.pinned(moved, name)
@@ -159,10 +158,10 @@ class Investigation:
             (d.error for d in differences), default=0.0
         )
 
-    # Operations apart
+    # Disconnected operations
 
     def _judge_independent(self) -> None:
-        """Judge operations that read nothing of each other; what fails, in halves."""
+        """Judge disconnected operations; if that fails, in halves."""
         failing = set(self._failing_operations())
         unjudged = [o for o in self._suspects if o in self._unjudged and o not in failing]
         failure = self._passes(unjudged)
@@ -187,7 +186,7 @@ class Investigation:
                 waiting.extend(halves(group))
 
     def _max_independent(self, group: Sequence[Operation]) -> int:
-        """How many operations the device takes apart; 0 if that is too few to try all so."""
+        """Return the most disconnected operations that the device runs; 0 if that is too few."""
         useful = 1 if self._thorough else len(group) / (2 * math.log2(len(group)) + _EXTRA_RUNS)
         passes, fails = 0, len(group)
         while fails - passes > 1 and fails - 1 >= useful:
@@ -199,7 +198,7 @@ class Investigation:
         return passes if passes >= useful else 0
 
     def _passes(self, group: Sequence[Operation]) -> Failure | None:
-        """Judge operations apart; why that cannot be done, unless it can."""
+        """Judge disconnected operations; return why that failed, `None` if it did not."""
         if not group:
             return None
         part = self._whole.independent(group)
@@ -211,7 +210,7 @@ class Investigation:
         return outcome.failure
 
     def _judge(self, group: Sequence[Operation], part: Part, outcome: Outcome) -> None:
-        """Compare what each operation has made by itself."""
+        """Compare the result of each disconnected operation."""
         by_operand = {operand: name for name, operand in part.makes.items()}
         for operation in group:
             alone = self._whole.independent([operation])
@@ -228,14 +227,14 @@ class Investigation:
                 )
 
     def _record_failure(self, operation: Operation, part: Part, outcome: Outcome) -> None:
-        """Blame what fails by itself, unless it is only that the device wants it in company."""
+        """Record a single operation that fails, unless the device only refuses it alone."""
         if outcome.failure is Failure.ERROR and not self._refused:
             return
         self._record_failing_group([operation], part, outcome)
         self._unjudged.discard(operation)
 
     def _confirm(self) -> None:
-        """Acquit what is right all alone, and find out in which company it is wrong."""
+        """Test failing operations alone; search the groups in which those fail that are right."""
         doubtful: list[Operation] = []
         for key, operator in list(self._failing.items()):
             if operator.actual and len(self._suspects) > 1:
@@ -251,11 +250,11 @@ class Investigation:
     # Parts of the model
 
     def _search(self, take: TakePart, among: Sequence[Operation] = (), pieces: int = 1) -> None:
-        """Find culprits among those operations that are none yet.
+        """Search for failing operations among the others.
 
         Args:
-            take: takes operations out of the model.
-            among: where to look; everywhere if left out.
+            take: extracts operations from the model.
+            among: the operations to search; all suspects if empty.
             pieces: as for `Search.exhaust`.
         """
         refused = False
@@ -271,10 +270,10 @@ class Investigation:
         items = [o for o in among or self._suspects if o not in failing]
         try:
             search.exhaust(items, pieces)
-            # What is wrong only together may be in a part that the device refused.
+            # Operations that fail only together may be in a part that the device refused.
             if pieces > 1 and (self._unjudged or refused):
-                known = len(failing) + sum(map(len, search.groups))
-                search.exhaust_prefixes(items, min(int(self._remaining_runs(known)), _MAX_PREFIXES))
+                count = len(failing) + sum(map(len, search.groups))
+                search.exhaust_prefixes(items, min(int(self._remaining_runs(count)), _MAX_PREFIXES))
         finally:
             for group in search.groups:
                 with suppress(Exhausted):
@@ -284,7 +283,7 @@ class Investigation:
                     self._record_failing_group(group, part, outcome, differences)
 
     def _trial(self, operations: Sequence[Operation], take: TakePart) -> tuple[Part, Outcome]:
-        """Operations as a model, and what came of it; it is kept if they are few."""
+        """Return operations as a model and its outcome, which is cached if they are few."""
         key = frozenset(operations), take
         if key not in self._seen:
             part = take(operations)
@@ -295,9 +294,9 @@ class Investigation:
         return self._seen[key]
 
     def _differs(self, part: Part, outcome: Outcome) -> bool:
-        """Tell whether what came of a part is wrong, or nothing did."""
+        """Return whether the outcome of a part is wrong or a failure."""
         if outcome.failure is not None:
-            # What the device refuses in part and takes in whole is not wrong.
+            # A part that the device refuses is not wrong if it accepts the whole model.
             return self._refused or outcome.failure is not Failure.ERROR
         differences = self._recording.compare(part, outcome.outputs)
         if part.depth == 1 and differences:
@@ -308,7 +307,7 @@ class Investigation:
     def _run(self, part: Part, words: str) -> Outcome:
         return self._trials.run(part.model, part.inputs(self._recording.values), words)
 
-    # What is told of culprits
+    # Reports about failing operations
 
     def _record_failing_group(
         self,
@@ -317,13 +316,13 @@ class Investigation:
         outcome: Outcome,
         differences: Mapping[str, Difference] | None = None,
     ) -> None:
-        """Take down a culprit.
+        """Record operations that fail together.
 
         Args:
-            group: its operations.
-            part: these as a model.
-            outcome: what came of that.
-            differences: the difference of each of its outputs, if there are any.
+            group: the operations.
+            part: the operations as a model.
+            outcome: the outcome of running it.
+            differences: the difference of each output, if there are any.
         """
         values = self._recording.values
         expected = {name: values[operand] for name, operand in part.makes.items()}
@@ -344,7 +343,7 @@ class Investigation:
         )
 
     def _measure_effects(self) -> None:
-        """Say of each culprit what it alone does to the outputs of the model itself."""
+        """Record the effect of each failing operation alone on the model's outputs."""
         whole = self._report.error
         for key, operator in self._failing.items():
             if operator.actual and len(self._failing) > 1:
@@ -355,7 +354,7 @@ class Investigation:
             self._failing[key] = replace(operator, effect=effect, shows=shows)
 
     def _measure_cumulative_errors(self) -> None:
-        """Note how errors add up along the model, where the device shows all that is inside."""
+        """Record how errors accumulate along the model, if the device shows all operands."""
         alive = all(operator.actual for operator in self._failing.values())
         if not self._report.exposed or not alive:
             return

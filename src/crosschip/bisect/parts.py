@@ -1,4 +1,4 @@
-"""Parts of a model as models of their own, which read what the whole would give them."""
+"""Parts of a model as models that read recorded values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 
 Values = Mapping[Operand, Any]
-"""What each operand of a model holds in one run."""
+"""The value of each operand of a model in one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Part:
 
     Attributes:
         model: the operations, whose inputs and outputs have plain names.
-        reads: the operand of the whole model that each input stands for, by the input's name.
-        makes: the operand of the whole model that each output is, by the output's name.
+        reads: the operand of the whole model for each input, by the input's name.
+        makes: the operand of the whole model for each output, by the output's name.
     """
 
     model: Model
@@ -37,11 +37,11 @@ class Part:
         return len(self.model.operations)
 
     def inputs(self, values: Values) -> dict[str, Any]:
-        """What it reads where the whole model's operands hold these values."""
+        """Return the inputs, given the values of the whole model's operands."""
         return {name: values[operand] for name, operand in self.reads.items()}
 
     def by_operand(self, outputs: Mapping[str, Any]) -> dict[Operand, Any]:
-        """Outputs of a run, by operands of the whole model."""
+        """Return the outputs of a run by operands of the whole model."""
         return {operand: outputs[name] for name, operand in self.makes.items()}
 
 
@@ -56,9 +56,9 @@ class Whole:
         self.model = model
 
     def together(self, operations: Sequence[Operation]) -> Part:
-        """Operations as they are connected in the model.
+        """Return operations connected as in the model.
 
-        What none of them reads comes out, and no more: an engine may fuse what it need not show.
+        The outputs are those that none of them reads, so that an engine may fuse the others.
         """
         chosen = self._in_model_order(operations)
         read = {operand for operation in chosen for operand in operation.inputs}
@@ -66,13 +66,13 @@ class Whole:
         return _part(self.model.name, chosen, [o for o in ends if self._is_read(o)] or ends)
 
     def exposed(self) -> Part:
-        """All of the model, with every operand that an operation makes as an output."""
+        """Return the whole model with all computed operands as outputs."""
         results = [output for operation in self.model.operations for output in operation.outputs]
         return _part(self.model.name, self.model.operations, results)
 
     def independent(self, operations: Sequence[Operation]) -> Part:
-        """Operations in one model, none of which reads what another one makes."""
-        standing, reads = [], {}
+        """Return operations in one model, disconnected from each other."""
+        disconnected, reads = [], {}
         for operation in self._in_model_order(operations):
             fresh: dict[Operand, Operand] = {}
             for operand in operation.inputs:
@@ -80,15 +80,15 @@ class Whole:
                     fresh[operand] = Operand(operand.name, operand.type)
             reads.update({new: old for old, new in fresh.items()})
             inputs = (None if o is None else fresh.get(o, o) for o in operation.inputs)
-            standing.append(operation.with_inputs(tuple(inputs)))
-        makes = [o for operation in standing for o in operation.outputs if self._is_read(o)]
+            disconnected.append(operation.with_inputs(tuple(inputs)))
+        makes = [o for operation in disconnected for o in operation.outputs if self._is_read(o)]
         named = {f"input{index}": operand for index, operand in enumerate(reads)}
         outputs = {f"output{index}": operand for index, operand in enumerate(makes)}
-        model = Model(self.model.name, named, standing, outputs)
+        model = Model(self.model.name, named, disconnected, outputs)
         return Part(model, {name: reads[operand] for name, operand in named.items()}, outputs)
 
     def pinned(self, operations: Iterable[Operation], device: str) -> tuple[Model, dict[str, str]]:
-        """The model and the pins that send operations to a device, by names that fit only them."""
+        """Return the model with unique names of operations, and pins of these to a device."""
         names = {operation: f"culprit.{i}" for i, operation in enumerate(operations)}
         renamed = [o.called(names[o]) if o in names else o for o in self.model.operations]
         model = Model(self.model.name, self.model.inputs, renamed, self.model.outputs)
@@ -103,7 +103,7 @@ class Whole:
 
 
 def perturb_weights(part: Part, step: float, seed: int) -> Model:
-    """A part whose weights are each a little off: by a relative step, up or down at random."""
+    """Return a part with each weight changed by a relative step, up or down at random."""
     generator = np.random.default_rng(seed)
     moved: dict[Operand, Operand] = {}
     operations = []
@@ -119,7 +119,7 @@ def perturb_weights(part: Part, step: float, seed: int) -> Model:
 
 
 def perturb(array: Any, step: float, generator: np.random.Generator) -> Any:
-    """Reals that are each off by a relative step, up or down at random; others as they are."""
+    """Return floats changed by a relative step each, up or down at random; others unchanged."""
     if not isinstance(array, np.ndarray) or array.dtype not in _REALS:
         return array
     signs = generator.integers(0, 2, array.shape, np.int8) * 2 - 1
@@ -133,7 +133,7 @@ _REALS = frozenset(type_.dtype for type_ in FLOATS)
 
 
 def _weights(operation: Operation) -> Iterator[Operand]:
-    """The constant tensors of reals that an operation reads; parameters and exponents are none."""
+    """Return the constant float tensors that an operation reads, without parameters."""
     if isinstance(operation, Operator):
         for slot, operand in operation.filled():
             real = operand.type.element_type in FLOATS

@@ -1,4 +1,4 @@
-"""The report as one HTML page: no script, nothing else to load."""
+"""The files of a report: an HTML page, a JSON document, and a folder for each failing operator."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ _COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _ELSEWHER
 
 _TOP, _HEIGHT, _LEFT = 16, 260, 52
 _LEAST = -9
-"""The power of ten at the bottom of the chart."""
+"""The exponent of ten at the bottom of the chart."""
 
 
 def to_html(report: Report, commands: Sequence[str] = ()) -> str:
-    """The page: what is wrong and how to run it once more, and the error along the model.
+    """Return the page: failing operators, commands that reproduce them, errors along the model.
 
     Args:
-        report: what was found.
-        commands: for each culprit, the one that runs it.
+        report: the report.
+        commands: the command that runs each failing operator.
     """
     title = escape(legible(f"{report.model.name} on {report.device}: crosschip bisect"))
     parts = [
@@ -114,7 +114,7 @@ def _operator_section(operator: FailingOperator, command: str) -> str:
 
 
 def _chart(report: Report) -> Iterator[str]:
-    """The error of each operation, by itself and with all before it, on a logarithmic scale."""
+    """Return the chart of each operation's error, separate and cumulative, in log scale."""
     operations = report.model.operations
     failing = {
         o: operator.error for operator in report.failing_operators for o in operator.operations
@@ -161,7 +161,7 @@ def _sums(report: Report, step: float) -> Iterator[str]:
 
 
 def _culprit_mark(operation: Operation, x: float, error: float, width: float) -> Iterator[str]:
-    """A red mark, with the operation's name on the side where there is room."""
+    """Return a red mark, with the operation's name on the side with more space."""
     y = _y(error)
     folder_path, anchor = (x + 8, "start") if x < width / 2 else (x - 8, "end")
     name = escape(legible(f"{operation.type} {operation.name}"))
@@ -174,7 +174,7 @@ def _culprit_mark(operation: Operation, x: float, error: float, width: float) ->
 
 
 def _y(error: float) -> float:
-    """The height of an error in the chart."""
+    """Return the vertical position of an error in the chart."""
     power = math.log10(min(max(error, 10.0**_LEAST), 10.0)) if not math.isnan(error) else 1.0
     return _TOP + _HEIGHT * (1 - (power - _LEAST) / (1 - _LEAST))
 
@@ -196,14 +196,13 @@ _LONGEST_NAME = 60
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write the files of a report; the paths of the page and of the culprits' folders.
+    """Write the files of a report; return the paths of the page and of the operators' folders.
 
-    A culprit's folder holds `model.chipm` (the saved form of docs/formats.md, which `crosschip run`
-    takes), `model.txt` (the same to read), what it reads as `inputs/`, what it should make as
-    `expected/`, and what the device made as `actual/`.
+    A folder contains `model.chipm` (the format of docs/formats.md, which `crosschip run` reads),
+    `model.txt` (the model as text), and the arrays in `inputs/`, `expected/` and `actual/`.
 
     Raises:
-        InputError: they cannot be written there.
+        InputError: the files cannot be written.
     """
     folders = [
         folder / _folder_name(index, operator)
@@ -230,7 +229,7 @@ def _folder_name(index: int, operator: FailingOperator) -> str:
 
 
 def _write_culprit(operator: FailingOperator, folder_path: Path) -> Mapping[str, Path]:
-    """Write a culprit's folder; the files of what it reads."""
+    """Write the folder of a failing operator; return the files of its inputs."""
     folder_path.mkdir(exist_ok=True)
     write_user_file(folder_path / _MODEL, [to_bytes(operator.part.model)])
     write_user_file(folder_path / "model.txt", [f"{operator.part.model}\n".encode()])
@@ -248,7 +247,7 @@ def _write_values(values: Mapping[str, Any], folder: Path) -> Mapping[str, Path]
 def _command(
     report: Report, operator: FailingOperator, folder_path: Path, inputs: Mapping[str, Path]
 ) -> str:
-    """The command that runs a culprit once more, on the device alone."""
+    """Return the command that runs a failing operator on the device alone."""
     words = ["crosschip", "run", str(folder_path / _MODEL), "--devices", base_name(report.device)]
     for name, path in inputs.items():
         words += ["--input", f"{name}={path}"]

@@ -1,9 +1,8 @@
-"""The search for what is wrong among things of which parts can be tried, in few trials.
+"""Delta debugging: the search for failing items with few trials of subsets.
 
-Halves are tried, and halves of those that are wrong: a culprit takes two trials for each time that
-the number of things can be halved. Where both halves are right but not the whole, things are wrong
-only together: then those of one half are sought while the other half is there, and the other way
-round (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
+A failing set is halved; a single failing item takes two trials per halving. If a set fails but both
+halves pass, items fail only together. Then each half is searched with the other half present
+(Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
 """
 
 from __future__ import annotations
@@ -15,31 +14,31 @@ T = TypeVar("T")
 
 
 def halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
-    """The first half and the second, which is the larger one if they are not equal."""
+    """Return both halves; the second is larger if they are not equal."""
     middle = len(items) // 2
     return items[:middle], items[middle:]
 
 
 def _prefix_lengths(size: int, count: int) -> Sequence[int]:
-    """So many places in a row of things, at most, in their order.
+    """Return at most `count` lengths of prefixes of a sequence, in ascending order.
 
-    About half are evenly apart. The others come closer and closer to the end: there models average,
-    and normalize, which hides most.
+    About half are evenly spaced. The others approach the end, where models average and normalize,
+    which hides most errors.
     """
-    close = [size - 2**k for k in range(min(count // 2, max(0, size - 1).bit_length()))]
-    even = count - len(close)
-    even_ends = [size * part // (even + 1) for part in range(1, even + 1)]
-    return sorted({end for end in (*close, *even_ends) if 0 < end < size})
+    near_end = [size - 2**k for k in range(min(count // 2, max(0, size - 1).bit_length()))]
+    even = count - len(near_end)
+    evenly = [size * part // (even + 1) for part in range(1, even + 1)]
+    return sorted({end for end in (*near_end, *evenly) if 0 < end < size})
 
 
 class Search(Generic[T]):
-    """A search; what has been tried once is not tried again.
+    """A search for failing items, whose trials are cached.
 
     Args:
-        is_wrong: tries things, in their order, without all others.
+        is_wrong: returns whether a subset of items, in order, fails.
 
     Attributes:
-        found: the culprits so far, each one thing or those that are wrong only together.
+        groups: the failing groups so far: single items, or items that fail only together.
     """
 
     def __init__(self, is_wrong: Callable[[Sequence[T]], bool]) -> None:
@@ -48,13 +47,13 @@ class Search(Generic[T]):
         self._results: dict[frozenset[T], bool] = {}
 
     def exhaust(self, items: Sequence[T], pieces: int = 1) -> None:
-        """Find culprits until what is left is right, as a whole and in pieces.
+        """Find failing groups until the remaining items pass, as a whole and in pieces.
 
-        Of errors that hide each other in the whole, pieces show each.
+        Pieces show errors that hide each other in the whole.
 
         Args:
-            items: where to look.
-            pieces: how many parts of what looks right are tried by themselves; 1 for none.
+            items: the items.
+            pieces: the number of pieces of the remaining items that are tried; 1 for none.
         """
         remaining = self._exhaust_once(items)
         size = -(-len(remaining) // pieces) if pieces > 1 else len(remaining)
@@ -64,21 +63,21 @@ class Search(Generic[T]):
             self._exhaust_once(remaining[start : start + size])
 
     def exhaust_prefixes(self, items: Sequence[T], count: int) -> None:
-        """Find culprits among the first things, in one trial after another more of them.
+        """Find failing groups in prefixes of the items.
 
-        What later things hide shows at the end of a beginning; those that are wrong only together
-        are both in one, as they are in no piece.
+        A prefix shows errors that later items hide; and items that fail only together are in a
+        common prefix, but maybe in different pieces.
 
         Args:
-            items: where to look.
-            count: how many beginnings are tried, at most.
+            items: the items.
+            count: the most prefixes that are tried.
         """
         for end in _prefix_lengths(len(items), count):
             failing = {item for group in self.groups for item in group}
             self._exhaust_once([item for item in items[:end] if item not in failing])
 
     def _exhaust_once(self, items: Sequence[T]) -> Sequence[T]:
-        """What is left of things once all culprits are found that the whole shows."""
+        """Find failing groups until the remaining items pass; return these."""
         remaining = list(items)
         while remaining and self._is_wrong_cached(remaining):
             self._find_groups(remaining)
@@ -87,7 +86,7 @@ class Search(Generic[T]):
         return remaining
 
     def _find_groups(self, items: Sequence[T]) -> None:
-        """Find culprits among things that are wrong."""
+        """Find failing groups in a failing set of items."""
         if len(items) == 1:
             self.groups.append(tuple(items))
             return
@@ -98,17 +97,14 @@ class Search(Generic[T]):
             self.groups.append(self._find_joint_group(items))
 
     def _find_joint_group(self, items: Sequence[T]) -> tuple[T, ...]:
-        """Those that are wrong only together, of things whose halves are right."""
+        """Return items that fail only together, from a failing set with passing halves."""
         first, second = halves(items)
         required = self._required_items(first, second)
         required += self._required_items(second, required)
         return tuple(self._minimize([item for item in items if item in set(required)]))
 
     def _minimize(self, items: Sequence[T]) -> Sequence[T]:
-        """What is left of a few things without those that need not be there.
-
-        Larger parts may not have been what they would be: not all of them can be tried.
-        """
+        """Remove items from a failing group that need not be in it."""
         if len(items) <= 2:
             return items
         for item in items:
@@ -118,7 +114,7 @@ class Search(Generic[T]):
         return items
 
     def _required_items(self, items: Sequence[T], others: Sequence[T]) -> list[T]:
-        """Those without which the others are right, while with all of them they are wrong."""
+        """Return the items that `others` need to fail; with all items they fail."""
         if len(items) == 1:
             return list(items)
         first, second = halves(items)
