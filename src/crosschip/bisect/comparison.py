@@ -193,7 +193,7 @@ class _Measure:
 
 
 def _common_index(wrong: Array) -> str:
-    """Return the index of an axis that all wrong elements share, in words; empty if there is none."""
+    """Return the index of an axis that all wrong elements share, in words; empty if none."""
     for axis in range(wrong.ndim):
         if wrong.shape[axis] < 2:
             continue

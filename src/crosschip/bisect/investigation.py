@@ -7,7 +7,7 @@ other operations nor accumulated rounding affect them:
 2. All operations run in one program, disconnected, so that each result is an output. If that
    fails, halves run, down to single operations that fail.
 3. The remaining operations run connected: as a whole, in pieces, and as prefixes of the model.
-   What is wrong is halved (`search`). This finds errors that depend on fused or combined operations.
+   What is wrong is halved (`search`). This finds errors of fused or combined operations.
 4. The model runs with the failing operations on the trusted device, to check that it is right then.
 """
 
@@ -132,7 +132,7 @@ class Investigation:
         return [operation for operation in self._suspects if operation in failing]
 
     def _run_model(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
-        """Return whether the model is wrong with operations on the trusted device, and its error."""
+        """Return whether the model is wrong with operations on the trusted device; and its error."""
         against = self._trials.against
         name = against if isinstance(against, str) else against.name
         model, pin = self._whole.pinned(moved, name)

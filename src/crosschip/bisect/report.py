@@ -191,7 +191,7 @@ class Report:
 
 
 def slots_of(operation: Operation) -> dict[str, str]:
-    """Return the text of each slot of an operation: the value of parameters, the type of tensors."""
+    """Return the text of each slot of an operation: a parameter's value, a tensor's type."""
     texts: dict[str, str] = {}
     for slot, operand in operation.named_inputs():
         text = operation.symbol(slot, operand)

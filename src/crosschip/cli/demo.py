@@ -53,7 +53,7 @@ def command(
             reading.reader.read(pixels)
         except ValueError as error:
             raise InputError(f"{image}: {error}") from None
-        reading.forget_times()  # of the first runs, in which engines allocate and warm up
+        reading.reset_times()  # of the first runs, in which engines allocate and warm up
         start = time.perf_counter()
         lines = reading.reader.read(pixels)
         total = (time.perf_counter() - start) * 1e3
