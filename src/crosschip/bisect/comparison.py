@@ -185,11 +185,12 @@ class _Measure:
 
     def _sentence(self, wrong: Array, index: tuple[Any, ...]) -> str:
         count, total = int(np.count_nonzero(wrong)), wrong.size
-        where = f" at {[int(index) for index in index]}" if index else ""
+        where = f" at {list(map(int, index))}" if index else ""
         many = (
             f"{count} of {total} elements are wrong, most the one" if total > 1 else "the element"
         )
-        return f"{many}{where}: {self.actual[index]} instead of {self.expected[index]}{_common_index(wrong)}"
+        values = f"{self.actual[index]} instead of {self.expected[index]}"
+        return f"{many}{where}: {values}{_common_index(wrong)}"
 
 
 def _common_index(wrong: Array) -> str:

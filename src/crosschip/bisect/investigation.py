@@ -132,7 +132,7 @@ class Investigation:
         return [operation for operation in self._suspects if operation in failing]
 
     def _run_model(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
-        """Return whether the model is wrong with operations on the trusted device; and its error."""
+        """Return whether the model with operations on the trusted device fails, and its error."""
         against = self._trials.against
         name = against if isinstance(against, str) else against.name
         model, pin = self._whole.pinned(moved, name)

@@ -26,8 +26,8 @@ from crosschip.ir.extras import install_command
 from crosschip.tuning.samples import Sample
 
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
-"""The ways to find a tensor's range, and the quantizer's names for them: all values that were seen,
-all but the outermost, or those that keep the most of what their distribution tells.
+"""The calibration methods and the quantizer's names: the range of all values, of all but outliers,
+or the range with the least loss of information.
 """
 
 Ranges = Mapping[str, tuple[float, float]]
@@ -128,7 +128,7 @@ class Quantizer:
         return Model(self._model.name, inputs, quantize.operations, outputs)
 
     def _operation(self, node: onnx.NodeProto) -> str | None:
-        """Return the name of a node's operation, whose label is the beginning of the node's name."""
+        """Return the name of a node's operation, whose label begins the node's name."""
         return self._labels.get(node.name.partition(".")[0])
 
     def _reader(self, sample: Sample) -> _Reader:

@@ -22,8 +22,8 @@ from crosschip.tuning.samples import Sample
 from crosschip.tuning.variants import FLOAT32, Variant
 
 GROUPS, GROUPS_OF_QUANTIZED = 8, 12
-"""The most groups that are tried. Those of a quantized form are in one segment with all others, and
-may be many; those of other precisions are not.
+"""The most groups that are tried. There may be more for quantized forms, since these groups are in
+one segment; for other precisions each change of precision begins a segment.
 """
 
 ATTEMPTS = 4
