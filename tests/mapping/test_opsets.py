@@ -1,4 +1,4 @@
-"""That NNAdapter, NNRt and its driver interface find all their operators here."""
+"""The mappings cover all operators of NNAdapter, NNRt and its driver interface."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def test_the_driver_interface() -> None:
 
 
 def test_an_onnx_operator_that_several_stand_for_is_a_case_of_each() -> None:
-    found = Counter(name for op in operators().values() for name in opset_mapping(op).onnx)
+    result = Counter(name for op in operators().values() for name in opset_mapping(op).onnx)
     by_rank = {"Conv", "ConvTranspose", "QLinearConv"}
     several = {"Cast", "DequantizeLinear", "Resize", "Upsample"} | by_rank
-    assert {name for name, count in found.items() if count > 1} <= several
+    assert {name for name, count in result.items() if count > 1} <= several
 
 
 def test_the_core_is_small() -> None:

@@ -1,21 +1,34 @@
-"""Breaking an operator's rules is refused, by a message that names the operator and the slot."""
+"""Invalid operations are refused with a message that names the operator and the slot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType
-from crosschip.ops.standard.activation import LeakyRelu, Relu, Softmax
-from crosschip.ops.standard.arithmetic import Add
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.ir import Builder, DeviceError, ElementType, ModelError, Operand, TensorType
+from crosschip.ops.standard.activation import LeakyRelu, LogSoftmax, PRelu, Relu, Sigmoid, Softmax
+from crosschip.ops.standard.arithmetic import (
+    Add,
+    BiasAdd,
+    Clip,
+    FloorDiv,
+    Mod,
+    Scale,
+    SquaredDifference,
+    Sum,
+)
+from crosschip.ops.standard.comparison import Equal, Less
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, BitwiseNot, Not, Where
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
@@ -23,11 +36,13 @@ from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.reduction import ReduceMean
 from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
 from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Floor, IsNaN
 
 IMAGE, MATRIX = (1, 4, 8, 9), (3, 5)
+INT, BOOL = np.int32, np.bool_
 
 
-def ones(*shape: int, dtype: type[np.generic] = np.float32) -> Any:
+def ones(*shape: int, dtype: Any = np.float32) -> Any:
     return np.ones(shape, dtype)
 
 
@@ -122,8 +137,54 @@ BROKEN: list[tuple[tuple[int, ...], Callable[[Builder, Operand], Operand], str]]
     ),
 ]
 
+ELEMENTWISE: list[tuple[Callable[[Builder, Operand], Operand], str]] = [
+    (lambda b, x: b.add(PRelu, x, ones(3)), r"PRELU.slope: its shape \[3\] cannot be broadcast"),
+    (lambda b, x: b.add(PRelu, x, ones(2, 3, 5)), r"PRELU.slope: its shape \[2, 3, 5\]"),
+    (lambda b, x: b.add(PRelu, ones(1, 5), x), r"PRELU.slope: its shape \[3, 5\]"),
+    (lambda b, x: b.add(PRelu, x, ones(5, dtype=INT)), "PRELU.slope: is int32, but must be float"),
+    (lambda b, x: b.add(BiasAdd, x, ones(3)), "BIAS_ADD.bias: .* 5 and 3 differ"),
+    (lambda b, x: b.add(BiasAdd, x, ones(5), 2), r"BIAS_ADD.axis: 2 is not in \[-2, 2\)"),
+    (lambda b, x: b.add(BiasAdd, x, ones(1, 5)), "BIAS_ADD.bias: has 2 axes, not 1"),
+    (lambda b, x: b.add(BiasAdd, ones(), ones(1)), r"BIAS_ADD.axis: -1 is not in \[-0, 0\)"),
+    (lambda b, x: b.add(Scale, x, ones(5)), "SCALE.axis: is required"),
+    (lambda b, x: b.add(Scale, x, ones(5), axis=0), "SCALE.scale: .* 3 and 5 differ"),
+    (lambda b, x: b.add(Scale, x, ones(5, 1), axis=1), "SCALE.scale: has 2 axes, but .* has 1"),
+    (lambda b, x: b.add(Scale, x, ones(5), ones(1), axis=1), "SCALE.bias: .* 5 and 1 differ"),
+    (lambda b, x: b.add(Clip, x, np.nan), "CLIP.min: NaN bounds nothing"),
+    (lambda b, x: b.add(Clip, x, max=(1.0, 2.0)), "CLIP.max: takes one value"),
+    (lambda b, x: b.add(Clip, ones(2, dtype=BOOL)), "CLIP.input: takes .* not bool"),
+    (lambda b, x: b.add(Sum, []), "SUM.terms: is required"),
+    (lambda b, x: b.add(Sum, [x, b.constant(ones(4))]), "SUM.terms: shapes .* 5 meets 4"),
+    (lambda b, x: b.add(Sum, [x, b.constant(ones(5, dtype=INT))]), "SUM.terms: is int32"),
+    (lambda b, x: b.add(SquaredDifference, x, ones(4)), "SQUARED_DIFFERENCE.input1: shapes"),
+    (lambda b, x: b.add(FloorDiv, x, ones(5, dtype=INT)), "FLOOR_DIV.input1: is int32"),
+    (lambda b, x: b.add(Mod, x, x, (True, False)), "MOD.fmod: takes one value"),
+    (lambda b, x: b.add(Mod, ones(1, dtype=BOOL), x), "MOD.input0: takes .* not bool"),
+    (lambda b, x: b.add(Floor, ones(2, dtype=INT)), "FLOOR.input: takes .* not int32"),
+    (lambda b, x: b.add(Sigmoid, ones(2, dtype=INT)), "SIGMOID.input: takes .* not int32"),
+    (lambda b, x: b.add(IsNaN, ones(2, dtype=INT)), "IS_NAN.input: takes .* not int32"),
+    (lambda b, x: b.add(LogSoftmax, x, -3), r"LOG_SOFTMAX.axis: -3 is not in \[-2, 2\)"),
+    (lambda b, x: b.add(LogSoftmax, ones(), 0), r"LOG_SOFTMAX.axis: 0 is not in \[-0, 0\)"),
+    (lambda b, x: b.add(Equal, x, ones(5, dtype=np.float64)), "EQUAL.input1: is float64"),
+    (lambda b, x: b.add(Less, ones(1, dtype=ml_dtypes.int4), x), "LESS.input0: takes .* not int4"),
+    (lambda b, x: b.add(And, x, x), "AND.input0: takes bool, not float32"),
+    (lambda b, x: b.add(Not, x), "NOT.input: takes bool, not float32"),
+    (lambda b, x: b.add(Where, x, x, x), "WHERE.condition: takes bool, not float32"),
+    (lambda b, x: b.add(Where, ones(1, dtype=BOOL), x, ones(1, dtype=INT)), "WHERE.input1: is int"),
+    (lambda b, x: b.add(Where, ones(4, dtype=BOOL), x, x), "WHERE.*: shapes .* 4 meets 5"),
+    (lambda b, x: b.add(BitwiseAnd, x, x), "BITWISE_AND.input0: takes .* not float32"),
+    (lambda b, x: b.add(BitwiseNot, ones(1, dtype=BOOL)), "BITWISE_NOT.input: takes .* not bool"),
+    (
+        lambda b, x: b.add(BitShift, ones(1, dtype=INT), ones(1, dtype=INT), 2),
+        "BIT_SHIFT.direction: 2 is not a valid ShiftDirection",
+    ),
+]
+"""Invalid elementwise operations, whose input is a matrix."""
 
-@pytest.mark.parametrize(("shape", "build", "message"), BROKEN, ids=[m for *_, m in BROKEN])
+CASES = [*BROKEN, *((MATRIX, build, message) for build, message in ELEMENTWISE)]
+
+
+@pytest.mark.parametrize(("shape", "build", "message"), CASES, ids=[m for *_, m in CASES])
 def test_a_broken_rule_is_named(
     shape: tuple[int, ...], build: Callable[[Builder, Operand], Operand], message: str
 ) -> None:
@@ -132,3 +193,13 @@ def test_a_broken_rule_is_named(
     with pytest.raises(ModelError, match=message):
         build(b, x)
     assert not b.build().operations
+
+
+def test_a_computed_bound_that_is_no_number_is_refused() -> None:
+    b = Builder()
+    x, low = (b.input(name, TensorType(ElementType.FLOAT32, (1,))) for name in "xl")
+    b.output("y", b.add(Clip, x, low))
+    program = ReferenceProgram(b.build())
+    assert program.run([ones(1), 2 * ones(1)])[0] == 2
+    with pytest.raises(DeviceError, match="NaN bounds nothing"):
+        program.run([ones(1), np.nan * ones(1)])

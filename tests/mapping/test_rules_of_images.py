@@ -1,4 +1,4 @@
-"""Rules of operators on images, regions and boxes, each of them broken once."""
+"""Invalid operations on images, regions and boxes are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breaking the rules of operators that move elements is refused, with the slot named."""
+"""Invalid operations that move elements are refused with a message that names the slot."""
 
 from __future__ import annotations
 
@@ -289,17 +289,17 @@ def test_what_shows_only_in_a_run_stops_it(
 
 
 def test_shapes_of_unknown_rank() -> None:
-    """An unknown rank leaves unknown what follows from it, and nothing else."""
+    """With an input of unknown rank, only the sizes that depend on it are unknown."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, None))
     for made in (b.add(Pad, x, (1, 1)), b.add(Tile, x, (2,)), b.add(Trilu, x), b.add(NonZero, x)):
         assert made.type.shape is None
-    found, first, inverse, counts = b.add_all(Unique, x)
-    assert [len(o.type.shape or ()) for o in (found, first, inverse, counts)] == [1, 1, 1, 1]
+    result, first, inverse, counts = b.add_all(Unique, x)
+    assert [len(o.type.shape or ()) for o in (result, first, inverse, counts)] == [1, 1, 1, 1]
 
 
 def test_shapes_of_computed_parameters() -> None:
-    """The rank is known where it follows from how many numbers there are."""
+    """The rank is known where the size of a computed parameter determines it."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
     numbers = b.input("n", TensorType(ElementType.INT64, (4,)))

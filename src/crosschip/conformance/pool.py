@@ -62,11 +62,9 @@ def run_cases(
         timeout: seconds after which a run counts as hanging.
         compile_timeout: seconds after which a compilation counts as hanging.
         together: the most operations that are compiled as one program, for slow compilers; 1
-        compiles
-            each case separately.
+            compiles each case separately.
         budget: the most seconds for the cases of one operator; the remaining ones are not run. The
-        time
-            of a program of several cases counts for the first of them.
+            time of a program of several cases counts for the first of them.
         tries: the most smaller uses that are tried for a random case that fails.
         claims: the device's claims file, if it is not beside its module.
         options: the compile options; `None` for the default.

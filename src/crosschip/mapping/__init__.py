@@ -1,6 +1,6 @@
-"""How the opsets of NNAdapter, NNRt, its driver interface and ONNX name the standard operators.
+"""Mappings between the standard operators and those of NNAdapter, NNRt, its HDI and ONNX.
 
-The mappings of a family of operators are in `crosschip.mapping.standard.FAMILY`; an interface reads
-them by `crosschip.mapping.opsets.opset_mapping`, and imports and exports operations by
-`crosschip.mapping.translation`.
+`crosschip.mapping.standard.FAMILY` has the mappings of a family of operators.
+`crosschip.mapping.opsets.opset_mapping` returns them, and `crosschip.mapping.translation` imports
+and exports operations with them.
 """

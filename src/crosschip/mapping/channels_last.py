@@ -1,6 +1,6 @@
-"""Channels that NNRt stores last; models here have them on axis 1.
+"""Rules that convert between NNRt's channels-last images and channels on axis 1.
 
-Where a use says that its images have their channels on axis 1 too, nothing is done to them.
+They change nothing if `channels_last` of the import or export is false.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ import numpy as np
 
 from crosschip.ir import Builder, Operand, Quantization, TensorType, constant
 from crosschip.ir.dataclass import dataclass
-from crosschip.mapping.rules import rank_of
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    rank_of,
+    refusal,
+)
 from crosschip.ops.standard.layout import Transpose
 
 
-def permuted(type_: TensorType, axes: Sequence[int]) -> TensorType:
-    """A type with its axes in another order."""
+def transpose_type(type_: TensorType, axes: Sequence[int]) -> TensorType:
+    """Return a type with permuted axes, also of its quantization."""
     quantization = type_.quantization
     if type_.shape is None:
         return type_
@@ -28,33 +33,33 @@ def permuted(type_: TensorType, axes: Sequence[int]) -> TensorType:
     return TensorType(type_.element_type, tuple(type_.shape[axis] for axis in axes), quantization)
 
 
-def transposed(builder: Builder, operand: Operand, axes: Sequence[int]) -> Operand:
-    """An operand with its axes in another order; a constant stays one."""
+def transpose(builder: Builder, operand: Operand, axes: Sequence[int]) -> Operand:
+    """Permute the axes of an operand; a constant stays a constant."""
     if list(axes) == sorted(axes):
         return operand
     if operand.value is None:
         return builder.add(Transpose, operand, tuple(axes))
     array = np.ascontiguousarray(np.transpose(np.asarray(operand.value), axes))
-    return constant(array, operand.name, permuted(operand.type, axes).quantization)
+    return constant(array, operand.name, transpose_type(operand.type, axes).quantization)
 
 
-def first_order(rank: int) -> tuple[int, ...]:
-    """The axes of what has its channels last, in the order with channels on axis 1."""
+def channels_first_axes(rank: int) -> tuple[int, ...]:
+    """Return the permutation from channels last to channels on axis 1."""
     return tuple(range(rank)) if rank < 3 else (0, rank - 1, *range(1, rank - 1))
 
 
-def last_order(rank: int) -> tuple[int, ...]:
-    """The axes of what has its channels on axis 1, in the order with channels last."""
+def channels_last_axes(rank: int) -> tuple[int, ...]:
+    """Return the permutation from channels on axis 1 to channels last."""
     return tuple(range(rank)) if rank < 3 else (0, *range(2, rank), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelsLast(Rule):
-    """An operand whose channels are its last axis there.
+    """An operand that the other system stores with its channels last.
 
     Args:
         slot: the slot.
-        always: whether they are so whatever the order of images is.
+        always: whether to convert it also if `channels_last` is false.
     """
 
     slot: str
@@ -64,48 +69,48 @@ class ChannelsLast(Rule):
     def text(self) -> str:
         return f"the channels of `{self.slot}` are its last axis"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is not None and (self.always or use.channels_last):
-            axes = first_order(rank_of(operand, self.slot))
-            operand = transposed(use.builder, operand, axes)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is not None and (self.always or ctx.channels_last):
+            axes = channels_first_axes(rank_of(operand, self.slot))
+            operand = transpose(ctx.builder, operand, axes)
         if operand is not None:
-            use.slots[self.slot] = operand
+            ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is None:
-            raise refusal(use, self.slot, "cannot be left out there")
+            raise refusal(ctx, self.slot, "cannot be omitted in the target")
         if operand.type.shape is None:
-            raise refusal(use, self.slot, "must have a known number of axes there")
-        if not (self.always or use.channels_last):
+            raise refusal(ctx, self.slot, "must have a known number of axes in the target")
+        if not (self.always or ctx.channels_last):
             return operand
-        return transposed(use.before, operand, last_order(len(operand.type.shape)))
+        return transpose(ctx.before, operand, channels_last_axes(len(operand.type.shape)))
 
 
 class ChannelsLastOutput(Rule):
-    """The first output, whose channels are its last axis there."""
+    """The first output, which the other system stores with its channels last."""
 
     slot = ""
     text = "the channels of the output are its last axis"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if not use.channels_last:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if not ctx.channels_last:
             return
-        first, *rest = use.declared
-        use.declared = [permuted(first, first_order(len(first.shape or ()))), *rest]
+        first, *rest = ctx.declared
+        ctx.declared = [transpose_type(first, channels_first_axes(len(first.shape or ()))), *rest]
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            axes = last_order(rank_of(outputs[0], "output"))
-            return (transposed(use.builder, outputs[0], axes), *outputs[1:])
+            axes = channels_last_axes(rank_of(outputs[0], "output"))
+            return (transpose(ctx.builder, outputs[0], axes), *outputs[1:])
 
-        use.finishing.append(finish)
+        ctx.postprocessing.append(finish)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        type_ = use.outputs[0].type
+    def export_operand(self, ctx: Export) -> Operand | None:
+        type_ = ctx.outputs[0].type
         if type_.shape is None:
-            raise refusal(use, "output", "must have a known number of axes there")
+            raise refusal(ctx, "output", "must have a known number of axes in the target")
         rank = len(type_.shape)
-        if rank > 2 and use.channels_last:
-            stored = permuted(type_, last_order(rank))
-            use.follow(0, stored, Transpose, first_order(rank))
+        if rank > 2 and ctx.channels_last:
+            stored = transpose_type(type_, channels_last_axes(rank))
+            ctx.replace_output(0, stored, Transpose, channels_first_axes(rank))
         return None

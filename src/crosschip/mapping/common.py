@@ -1,4 +1,4 @@
-"""Numbers and notes on translation that operators of several families share."""
+"""Codes of enumerations and element types in other systems."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from crosschip.ops.standard.padding import PadMode
 
 Numbers = Mapping[int, int]
 Codes = Mapping[type, Numbers]
-"""Numbers of choices and element types in another system, by the enumeration of ours.
+"""Codes of another system, by our enumeration.
 
-Each maps their numbers to the ones of our enumeration. Where several of theirs mean the same, the
-first is the one that is written.
+Each entry maps their codes to ours. Where several of their codes map to one of ours, the first is
+exported.
 """
 
 _NNRT_TYPES = (
@@ -37,8 +37,7 @@ NNRT_CODES: Codes = {
         **_DRIVERS_TYPES,
     },
 }
-"""OH_NN_FuseType, the modes of PAD, and OH_NN_DataType with the numbers that drivers have for the
-same types."""
+"""OH_NN_FuseType, the modes of PAD, and OH_NN_DataType together with the drivers' DataType."""
 
 HDI_CODES: Codes = {
     AutoPad: {0: AutoPad.NONE, 1: AutoPad.SAME, 2: AutoPad.VALID},
@@ -67,9 +66,9 @@ NNADAPTER_CODES: Codes = {
 
 
 def quantized_axis(shape: Sequence[int], count: int) -> int | None:
-    """The axis that several scales run along: the first or the last; `None` if neither can be.
+    """Return the axis of per-channel scales, which NNRt's quantization parameters do not state.
 
-    NNRt's quantization parameters do not say it.
+    It is the first axis or else the last, whichever has `count` elements; `None` if neither has.
     """
-    places = (0, len(shape) - 1) if shape else ()
-    return next((place for place in places if shape[place] == count), None)
+    axes = (0, len(shape) - 1) if shape else ()
+    return next((axis for axis in axes if shape[axis] == count), None)

@@ -1,9 +1,9 @@
-"""Names of operators in other systems, with their codes, operands' order and parameters there.
+"""Registry of the operators of other systems that correspond to each standard operator.
 
     map_operator(Relu, nnadapter=NNAdapter(65), nnrt=(NNRt(47, "RELU"),), onnx=("Relu",))
 
-The mappings of the operators of `crosschip.ops.standard.FAMILY` are in
-`crosschip.mapping.standard.FAMILY`, which is imported when they are first asked for.
+`crosschip.mapping.standard.FAMILY` registers the operators of `crosschip.ops.standard.FAMILY`. The
+first call of `opset_mapping` for one of them imports it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.families import import_family
 
 if TYPE_CHECKING:
-    from crosschip.mapping.translation import Rule
+    from crosschip.mapping.rule import Rule
     from crosschip.ops.definition.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
 class NNAdapter:
-    """NNAdapter's operator of the same name; `crosschip.mapping.translation` reads it.
+    """The NNAdapter operator of the same name as a standard operator.
 
     Attributes:
-        code: its `NNAdapterOperationCode`.
-        operands: its input operands in order: the slot that each fills as it is, or the rule for
-            it; empty if they are the operator's slots in their own order.
-        given: the rules for what no input operand tells.
-        optional_outputs: how many of its last output operands may be there without being made.
+        code: the `NNAdapterOperationCode`.
+        operands: for each input operand in order, the slot that takes it unchanged, or its rule;
+            empty if the operands are the operator's slots in order.
+        other_rules: the rules for slots without an operand.
+        optional_outputs: how many of the last outputs may be declared but not computed.
     """
 
     code: int
@@ -40,16 +40,16 @@ class NNAdapter:
 
 @dataclass(frozen=True, slots=True)
 class NNRt:
-    """An operator of OpenHarmony's Neural Network Runtime that is this one, or a case of it.
+    """An operator of OpenHarmony's Neural Network Runtime that a standard operator implements.
 
     Attributes:
-        code: its `OH_NN_OperationType`.
-        name: what follows `OH_NN_OPS_` there.
-        inputs: its input tensors in order: the slot that each fills as it is, or the rule for it.
-        parameters: the same for each parameter tensor, by what follows `OH_NN_<name>_`; where one
-            reads what another has filled, it comes after that.
-        given: the rules for what neither tells.
-        outputs: how many output tensors it has; `None` if one or more.
+        code: the `OH_NN_OperationType`.
+        name: its name without `OH_NN_OPS_`.
+        inputs: for each input tensor in order, the slot that takes it unchanged, or its rule.
+        parameters: the same for each parameter tensor, by its name without `OH_NN_<name>_`; a rule
+            that reads the slot of another rule comes after that.
+        other_rules: the rules for slots without a tensor.
+        outputs: the number of output tensors; `None` for one or more.
     """
 
     code: int
@@ -67,16 +67,16 @@ class NNRt:
 
 @dataclass(frozen=True, slots=True)
 class HDI:
-    """A node of NNRt's driver interface that is this operator, or a case of it.
+    """A node of NNRt's driver interface (HDI) that a standard operator implements.
 
     Attributes:
-        code: its `NodeType`.
-        name: what follows `NODE_TYPE_` there.
-        inputs: its input tensors in order: the slot that each fills as it is, or the rule for it.
-        attributes: the same for each field of its attributes; where one reads what another has
-            filled, it comes after that. Those that are not here mean nothing to the operator.
-        given: the rules for what neither tells.
-        since: the version of the interface that has it, as `(major, minor)`.
+        code: the `NodeType`.
+        name: its name without `NODE_TYPE_`.
+        inputs: for each input tensor in order, the slot that takes it unchanged, or its rule.
+        attributes: the same for each attribute, by name; a rule that reads the slot of another rule
+            comes after that. Attributes that are not listed have no effect.
+        other_rules: the rules for slots without a tensor or attribute.
+        since: the first version of the interface with this node, as `(major, minor)`.
     """
 
     code: int
@@ -94,13 +94,13 @@ class HDI:
 
 @dataclass(frozen=True, slots=True)
 class OpsetMapping:
-    """All that other systems call an operator.
+    """The operators of all other systems that a standard operator implements.
 
     Attributes:
-        nnadapter: its NNAdapter operator, if there is one.
-        nnrt: its NNRt operators.
-        hdi: the nodes of NNRt's driver interface that are this one, or a case of it.
-        onnx: the ONNX operators of the standard domain that are this one, or a case of it.
+        nnadapter: the NNAdapter operator, if there is one.
+        nnrt: the NNRt operators.
+        hdi: the nodes of NNRt's driver interface.
+        onnx: the ONNX operators; those of other domains have a prefix such as `com.microsoft.`.
     """
 
     nnadapter: NNAdapter | None = None
@@ -120,11 +120,11 @@ def map_operator(
     hdi: Sequence[HDI] = (),
     onnx: Sequence[str] = (),
 ) -> None:
-    """Register the names of an operator in other systems; see `OpsetMapping`."""
+    """Register the operators of other systems for a standard operator; see `OpsetMapping`."""
     _mappings[operator] = OpsetMapping(nnadapter, tuple(nnrt), tuple(hdi), tuple(onnx))
 
 
 def opset_mapping(operator: type[Operator]) -> OpsetMapping:
-    """The names of an operator in other systems; empty if none are registered."""
+    """Return the operators of other systems for a standard operator; empty if none."""
     import_family("crosschip.mapping.standard", operator)
     return _mappings.get(operator, OpsetMapping())

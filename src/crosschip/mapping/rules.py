@@ -1,206 +1,180 @@
-"""Rules of NNRt's mappings that operators of several families share."""
+"""Rules that mappings of several families share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from crosschip.ir import (
-    Array,
-    ElementType,
-    ModelError,
-    Operand,
-    Quantization,
-    Shape,
-    TensorType,
-    constant,
-)
+from crosschip.ir import Array, ElementType, ModelError, Operand, TensorType, constant
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.types import FLOATS, INDICES, INTEGERS
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, INTEGERS
 from crosschip.mapping.common import NNRT_CODES, Numbers
-from crosschip.mapping.translation import Export, Import, Passed, Rule, refusal, value_of
-from crosschip.ops.definition.slots import Fuse, Parameter
-from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.activation import Relu, Relu6
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    number,
+    numbers,
+    parameter_value,
+    rank_of,
+    refusal,
+    slot_operand,
+    type_code,
+    value_or_default,
+)
+from crosschip.ops.definition.slots import Parameter
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.layout import Reshape
 
-if TYPE_CHECKING:
-    from crosschip.ops.definition.operator import Operator
-
-FUSES = {0: Fuse.NONE, 1: Fuse.RELU, 2: Fuse.RELU6}
-"""The numbers of OH_NN_FuseType."""
-
-
-def rank_of(operand: Operand | None, slot: str) -> int:
-    """The number of axes of an operand.
-
-    Raises:
-        ModelError: it is not known.
-    """
-    if operand is None or operand.type.shape is None:
-        raise ModelError(f"{slot}: must have a known number of axes")
-    return len(operand.type.shape)
-
-
-def filled(use: Import, slot: str) -> Operand:
-    """The operand that has been found for a slot.
-
-    Raises:
-        ModelError: nothing has been found.
-    """
-    operand = use.slots.get(slot)
-    if not isinstance(operand, Operand):
-        raise ModelError(f"{slot}: is missing")
-    return operand
-
-
-def numbers(operand: Operand, slot: str) -> Array:
-    """The numbers that a constant holds, on one axis.
-
-    Raises:
-        ModelError: it is computed when the model runs.
-    """
-    if operand.value is None:
-        raise ModelError(f"{slot}: is computed when the model runs, but must be constant")
-    return np.asarray(operand.value).reshape(-1)
-
-
-def number(operand: Operand, slot: str) -> float:
-    """The one number that a constant holds.
-
-    Raises:
-        ModelError: it holds several, or is computed.
-    """
-    values = numbers(operand, slot)
-    if values.size != 1:
-        raise ModelError(f"{slot}: is one number, not {values.size}")
-    return cast(float, values[0].item())
-
 
 @dataclass(frozen=True, slots=True)
-class PaddingMode(Rule):
-    """The padding that makes the output as large as the input, or none.
+class PassThrough(Rule):
+    """Passes an operand to its slot unchanged.
 
-    Left out, the padding is that of another operand.
-    """
-
-    slot: str = "auto_pad"
-    text: str = "`auto_pad` is one of 0 SAME, 1 and 2 VALID, NONE without it"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is not None:
-            modes = {0: AutoPad.SAME, 1: AutoPad.VALID, 2: AutoPad.VALID}
-            Passed(self.slot, modes).import_operand(operand, use)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        mode = value_in(use, self.slot)
-        if mode == AutoPad.NONE:
-            return None
-        if mode not in (AutoPad.SAME, AutoPad.VALID):
-            name = AutoPad(int(mode.item())).name
-            raise refusal(use, self.slot, f"there is no number for {name}")
-        return constant(np.array([mode == AutoPad.VALID], np.int8), f"{use.operation.name}.mode")
-
-
-@dataclass(frozen=True, slots=True)
-class Padding(Rule):
-    """The padding above, below, left and right, where no mode says it."""
-
-    slot: str = "pads"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        Passed(self.slot).import_operand(operand, use)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        if value_in(use, "auto_pad") == AutoPad.NONE:
-            return Passed(self.slot).export_operand(use)
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class ProductBias(Rule):
-    """A bias of integers without quantization counts in the unit of the products.
-
-    Args:
-        weight: the slot of the weight.
-        required: whether the other operator cannot do without it.
-    """
-
-    weight: str
-    required: bool = True
-    slot: str = "bias"
-    text: str = "an int32 bias without quantization has the scales of input times weight"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is None:
-            return
-        unit = filled(use, "input").type.quantization
-        scales = filled(use, self.weight).type.quantization
-        plain = operand.type.quantization is None
-        if operand.type.element_type is ElementType.INT32 and plain and unit and scales:
-            if operand.value is None:
-                raise ModelError("bias: is computed when the model runs, but must be constant")
-            product = tuple(float(np.float32(unit.scale[0]) * np.float32(s)) for s in scales.scale)
-            quantization = Quantization(product, axis=None if scales.axis is None else 0)
-            operand = constant(np.asarray(operand.value), operand.name, quantization)
-        use.slots[self.slot] = operand
-
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
-        if operand is None:
-            return self._zeros(use) if self.required else None
-        if operand.type.quantization is None:
-            return operand
-        if operand.value is None:
-            raise refusal(use, self.slot, "is quantized, and must be constant there")
-        return constant(np.asarray(operand.value), operand.name)
-
-    def _zeros(self, use: Export) -> Operand:
-        input = use.operation.operand("input")
-        shape = use.operation.outputs[0].type.shape
-        assert input is not None
-        if shape is None or not isinstance(shape[1], int):
-            raise refusal(use, self.slot, "is needed there, and the channels are not known")
-        integers = input.type.quantization is not None
-        dtype = ElementType.INT32.dtype if integers else input.type.element_type.dtype
-        return constant(np.zeros(shape[1], dtype), f"{use.operation.name}.{self.slot}")
-
-
-@dataclass(frozen=True, slots=True)
-class ActivationAfter(Rule):
-    """An activation that becomes an operation of its own."""
-
-    slot: str = ""
-    text: str = "an activation becomes an operation after it"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        code = 0 if operand is None else number(operand, "activation")
-        if code not in FUSES:
-            raise ModelError(f"activation: is {code:g}, but there are 0, 1, 2")
-        if code:
-            follower = Relu if FUSES[int(code)] is Fuse.RELU else Relu6
-            use.finishing.append(
-                lambda outputs: (use.builder.add(follower, outputs[0]), *outputs[1:])
-            )
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed(Rule):
-    """A slot that always has the same value.
+    On import, a constant whose element type the parameter does not take is converted without loss.
+    On export, an omitted parameter is written with its default. Parameters are written with one
+    axis, and with 32 bits where the values fit.
 
     Args:
         slot: the slot.
-        value: the value.
+        numbers: the codes of an enumeration or of element types: ours by theirs.
+        text: the codes in words, for documentation.
+        default: the value of an omitted operand, where it differs from the slot's default.
     """
+
+    slot: str
+    numbers: Numbers | None = None
+    text: str = ""
+    default: object = None
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is None:
+            if self.default is not None:
+                ctx.slots[self.slot] = self.default
+            return
+        slot = getattr(ctx.operator, self.slot)
+        if isinstance(slot, Parameter):
+            operand = _converted_constant(slot, operand)
+            if self.numbers is not None:
+                operand = self._import_code(operand, self.numbers)
+        ctx.slots[self.slot] = operand
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        slot = getattr(type(ctx.operation), self.slot)
+        operand = ctx.operation.operand(self.slot)
+        if not isinstance(slot, Parameter):
+            return operand
+        array = value_or_default(slot, operand)
+        if array is None:
+            return operand
+        if self.numbers is not None:
+            array = self._export_code(array, ctx, slot, self.numbers)
+        if not array.size and slot.default == ():
+            return None
+        return constant(_narrow(slot, array), f"{ctx.operation.name}.{self.slot}")
+
+    def _import_code(self, operand: Operand, codes: Numbers) -> Operand:
+        code = int(number(operand, self.slot))
+        if code not in codes:
+            choices = ", ".join(map(str, sorted(codes)))
+            raise ModelError(f"{self.slot}: is {code}, but there are {choices}")
+        return constant(np.array([codes[code]], np.int32), operand.name)
+
+    def _export_code(
+        self, array: Array, ctx: Export, slot: Parameter[Any], codes: Numbers
+    ) -> Array:
+        value = int(array.item())
+        code = next((theirs for theirs, ours in codes.items() if ours == value), None)
+        if code is None:
+            raise refusal(ctx, self.slot, f"has no code for {slot.decode(array)}")
+        return np.array([code], np.int32)
+
+
+def _converted_constant(slot: Parameter[Any], operand: Operand) -> Operand:
+    """Convert a constant to an element type that the parameter takes; return others unchanged."""
+    if operand.value is None or operand.type.element_type in slot.types:
+        return operand
+    value = np.asarray(operand.value)
+    if slot.types <= FLOATS:
+        type_ = ElementType.FLOAT32
+    else:
+        type_ = ElementType.BOOL if slot.types <= BOOLEANS else ElementType.INT64
+    array = value.astype(type_.dtype)
+    if not np.array_equal(array, value):
+        raise ModelError(f"{slot.name}: is {value.tolist()}, which {type_} does not hold")
+    return constant(array, operand.name)
+
+
+def _narrow(slot: Parameter[Any], array: Array) -> Array:
+    """Convert to rank 1 or more, and to 32 bits if the values fit."""
+    array = np.atleast_1d(array)
+    if slot.types <= FLOATS:
+        return array.astype(np.float32)
+    if array.dtype == np.int64 and np.array_equal(array, array.astype(np.int32)):
+        return array.astype(np.int32)
+    return array
+
+
+@dataclass(frozen=True, slots=True)
+class Variadic(Rule):
+    """Passes to a variadic slot all operands that the other rules of the row do not take."""
+
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
+class CastOnExport(Rule):
+    """Passes an operand like `PassThrough`, but exports it with a fixed element type.
+
+    Args:
+        slot: the slot.
+        element_type: an integer type; values are clipped to its range.
+    """
+
+    slot: str
+    element_type: ElementType
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        slot = getattr(type(ctx.operation), self.slot)
+        array = value_or_default(slot, ctx.operation.operand(self.slot))
+        if array is None:
+            return ctx.operation.operand(self.slot)
+        limits = np.iinfo(self.element_type.dtype)
+        clipped = np.clip(array, limits.min, limits.max).astype(self.element_type.dtype)
+        return constant(np.atleast_1d(clipped), f"{ctx.operation.name}.{self.slot}")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeOfOutput(Rule):
+    """Sets an element type, which has no operand, from the declared type of an output.
+
+    Args:
+        slot: the slot.
+        output: the index of the output.
+    """
+
+    slot: str
+    output: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"`{self.slot}` is the element type of the output operand"
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if self.output < len(ctx.declared):
+            ctx.slots[self.slot] = ctx.declared[self.output].element_type
+
+
+@dataclass(frozen=True, slots=True)
+class FixedValue(Rule):
+    """Sets a slot that has no operand to a fixed value, and exports no other value."""
 
     slot: str
     value: object
@@ -210,23 +184,23 @@ class Fixed(Rule):
         value = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
         return f"`{self.slot}` is {value}"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = self.value
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = self.value
 
-    def export_operand(self, use: Export) -> Operand | None:
-        value = value_in(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        value = parameter_value(ctx, self.slot)
         if not np.array_equal(value, np.asarray(self.value, value.dtype)):
-            raise refusal(use, self.slot, f"there is no number for {value.tolist()}")
+            raise refusal(ctx, self.slot, f"has no code for {value.tolist()}")
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class MustBe(Rule):
-    """An operand that has one meaning only, and fills no slot.
+class RequiredValue(Rule):
+    """An operand that sets no slot and for which one value is supported.
 
     Args:
-        name: what messages call it.
-        value: what it must be where it is there.
+        name: the operand's name in messages.
+        value: the supported value.
     """
 
     name: str
@@ -237,30 +211,27 @@ class MustBe(Rule):
     def text(self) -> str:
         return f"{self.name} must be {self.value:g}"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and number(operand, self.name) != self.value:
             raise ModelError(f"{self.name}: must be {self.value:g}")
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class Case(Rule):
-    """An operand that says which of several operators is meant.
+class Selector(Rule):
+    """An operand that selects one of several standard operators.
 
     Args:
-        name: what documentation calls it.
-        told: for which of its values this operator is, in words.
-        holds: tells that of a value.
-        written: the value for this operator.
-        default: the value where it is left out.
+        name: the operand's name in documentation.
+        description: the values that select this operator, in words.
+        holds: whether a value selects this operator.
+        exported: the value to export.
+        default: the value of an omitted operand.
     """
 
     name: str
     description: str
     holds: Callable[[float], bool]
-    written: Array
+    exported: Array
     default: float = 0
     slot: str = field(default="", init=False)
 
@@ -268,159 +239,16 @@ class Case(Rule):
     def text(self) -> str:
         return f"with {self.name} {self.description}"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         return self.holds(self.default if operand is None else number(operand, self.name))
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        return
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(self.written, f"{use.operation.name}.{self.name.lower()}")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(self.exported, f"{ctx.operation.name}.{self.name.lower()}")
 
 
 @dataclass(frozen=True, slots=True)
-class Promoted(Rule):
-    """The second of two operands, which become the wider of their types.
-
-    Args:
-        slot: its slot.
-        other: that of the first.
-    """
-
-    slot: str
-    other: str
-    text: str = "operands of two types become the wider of them, or the one that is real"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is None:
-            return
-        first = filled(use, self.other)
-        use.slots[self.slot] = operand
-        own, others = operand.type, first.type
-        if own.element_type is others.element_type or own.quantization or others.quantization:
-            return
-        type_ = _wider(own.element_type, others.element_type)
-        for slot, part in ((self.slot, operand), (self.other, first)):
-            if part.type.element_type is not type_:
-                use.slots[slot] = use.builder.add(Cast, part, type_)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return Passed(self.slot).export_operand(use)
-
-
-@dataclass(frozen=True, slots=True)
-class Truth(Rule):
-    """An operand of any type, converted to bool: what is not 0 is true.
-
-    Args:
-        slot: the slot.
-    """
-
-    slot: str
-    text: str = "what is not 0 is true"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is not None and operand.type.element_type is not ElementType.BOOL:
-            operand = use.builder.add(Cast, operand, ElementType.BOOL)
-        use.slots[self.slot] = operand
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return use.operation.operand(self.slot)
-
-
-@dataclass(frozen=True, slots=True)
-class AnyInteger(Rule):
-    """An integer parameter whose operand has any integer type.
-
-    Args:
-        slot: the slot.
-    """
-
-    slot: str
-    text: str = ""
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if (
-            operand is not None
-            and operand.value is None
-            and operand.type.element_type in INTEGERS - INDICES
-        ):
-            operand = use.builder.add(Cast, operand, ElementType.INT64)
-        Passed(self.slot).import_operand(operand, use)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return Passed(self.slot).export_operand(use)
-
-
-def _wider(one: ElementType, other: ElementType) -> ElementType:
-    """The more precise of two types: of a real one and another, the real one."""
-    reals = [type_ for type_ in (one, other) if type_ in FLOATS]
-    return reals[0] if len(reals) == 1 else ElementType.of(np.promote_types(one.dtype, other.dtype))
-
-
-@dataclass(frozen=True, slots=True)
-class OneAxis(Rule):
-    """A list of axes that is one axis there.
-
-    Args:
-        default: what leaving it out means; it cannot be left out if there is none.
-    """
-
-    default: int | None = None
-    slot: str = field(default="axes", init=False)
-    text: str = field(default="`axes` is one axis", init=False)
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is not None:
-            use.slots[self.slot] = (int(number(operand, self.slot)),)
-        elif self.default is not None:
-            use.slots[self.slot] = (self.default,)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        axes = value_in(use, self.slot)
-        if axes.size != 1:
-            raise refusal(use, self.slot, f"there is no number for {axes.tolist()}")
-        return constant(axes.astype(np.int32).reshape(1), f"{use.operation.name}.axis")
-
-
-class ChannelAxis(Rule):
-    """An axis that is always that of the channels: the last one, or 1."""
-
-    slot = "axis"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        rank = 0 if use.channels_last else rank_of(filled(use, "input"), "input")
-        use.slots[self.slot] = 1 if rank > 2 else -1
-
-    def export_operand(self, use: Export) -> Operand | None:
-        axis, rank = int(value_in(use, self.slot).item()), len(use.outputs[0].type.shape or ())
-        channels = rank - 1 if use.channels_last or rank < 3 else 1
-        if axis not in (channels, channels - rank):
-            raise refusal(use, self.slot, f"there is no number for {axis}")
-        return None
-
-
-class NumberedFlag(Rule):
-    """A flag that is false if left out, and a number there.
-
-    Args:
-        slot: the slot.
-    """
-
-    def __init__(self, slot: str) -> None:
-        self.slot = slot
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = operand is not None and bool(number(operand, self.slot))
-
-    def export_operand(self, use: Export) -> Operand | None:
-        held = value_in(use, self.slot).astype(np.int32).reshape(1)
-        return constant(held, f"{use.operation.name}.{self.slot}")
-
-
-@dataclass(frozen=True, slots=True)
-class Told(Rule):
-    """A slot that another operand tells, or an operand that means nothing.
+class Ignored(Rule):
+    """A slot that another rule sets, or an operand without effect.
 
     Args:
         slot: the slot; empty for an operand.
@@ -428,22 +256,169 @@ class Told(Rule):
 
     slot: str = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        return
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+@dataclass(frozen=True, slots=True)
+class TypePromotion(Rule):
+    """Casts two operands to their common type when the second is imported.
+
+    Args:
+        slot: the slot of the second operand.
+        other: the slot of the first operand.
+    """
+
+    slot: str
+    other: str
+    text: str = "operands of two types become the wider of them, or the one that is real"
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is None:
+            return
+        first = slot_operand(ctx, self.other)
+        ctx.slots[self.slot] = operand
+        types = first.type.element_type, operand.type.element_type
+        if types[0] is types[1] or first.type.quantization or operand.type.quantization:
+            return
+        floats = [type_ for type_ in types if type_ in FLOATS]
+        common = ElementType.of(np.promote_types(*(type_.dtype for type_ in types)))
+        type_ = floats[0] if len(floats) == 1 else common
+        for slot, part in ((self.slot, operand), (self.other, first)):
+            if part.type.element_type is not type_:
+                ctx.slots[slot] = ctx.builder.add(Cast, part, type_)
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return PassThrough(self.slot).export_operand(ctx)
 
 
 @dataclass(frozen=True, slots=True)
-class Combined(Rule):
-    """A number that an operand is put together with before it is used.
+class BoolCast(Rule):
+    """Converts an operand of any element type to bool; nonzero is true."""
+
+    slot: str
+    text: str = "what is not 0 is true"
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is not None and operand.type.element_type is not ElementType.BOOL:
+            operand = ctx.builder.add(Cast, operand, ElementType.BOOL)
+        ctx.slots[self.slot] = operand
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return ctx.operation.operand(self.slot)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyInteger(Rule):
+    """Passes an integer parameter; computed operands of other integer types are cast to int64."""
+
+    slot: str
+    text: str = ""
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if (
+            operand is not None
+            and operand.value is None
+            and operand.type.element_type in INTEGERS - INDICES
+        ):
+            operand = ctx.builder.add(Cast, operand, ElementType.INT64)
+        PassThrough(self.slot).import_operand(operand, ctx)
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return PassThrough(self.slot).export_operand(ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleAxis(Rule):
+    """Converts between `axes` and an operand with one axis.
 
     Args:
-        other: the slot of the operand.
-        operator: how.
-        neutral: the number that changes nothing.
-        text: what documentation says of it.
+        default: the value of an omitted operand; if `None`, `axes` is left unset.
+    """
+
+    default: int | None = None
+    slot: str = field(default="axes", init=False)
+    text: str = field(default="`axes` is one axis", init=False)
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is not None:
+            ctx.slots[self.slot] = (int(number(operand, self.slot)),)
+        elif self.default is not None:
+            ctx.slots[self.slot] = (self.default,)
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        axes = parameter_value(ctx, self.slot)
+        if axes.size != 1:
+            raise refusal(ctx, self.slot, f"has no code for {axes.tolist()}")
+        return constant(axes.astype(np.int32).reshape(1), f"{ctx.operation.name}.axis")
+
+
+class ChannelAxis(Rule):
+    """Sets `axis`, which has no operand, to the channel axis."""
+
+    slot = "axis"
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        rank = 0 if ctx.channels_last else rank_of(slot_operand(ctx, "input"), "input")
+        ctx.slots[self.slot] = 1 if rank > 2 else -1
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        axis, rank = (
+            int(parameter_value(ctx, self.slot).item()),
+            len(ctx.outputs[0].type.shape or ()),
+        )
+        channels = rank - 1 if ctx.channels_last or rank < 3 else 1
+        if axis not in (channels, channels - rank):
+            raise refusal(ctx, self.slot, f"has no code for {axis}")
+        return None
+
+
+class NumericFlag(Rule):
+    """Converts between a flag and an int32 operand; an omitted operand is false."""
+
+    def __init__(self, slot: str) -> None:
+        self.slot = slot
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = operand is not None and bool(number(operand, self.slot))
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        flag = parameter_value(ctx, self.slot).astype(np.int32).reshape(1)
+        return constant(flag, f"{ctx.operation.name}.{self.slot}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs(Rule):
+    """Converts between a one-dimensional parameter [2 * n] and an operand [n, 2]."""
+
+    slot: str
+
+    @property
+    def text(self) -> str:
+        return f"`{self.slot}` has two axes"
+
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is None:
+            return
+        if operand.value is None:
+            operand = ctx.builder.add(Reshape, operand, (-1,))
+        else:
+            operand = constant(numbers(operand, self.slot), operand.name)
+        PassThrough(self.slot).import_operand(operand, ctx)
+
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = PassThrough(self.slot).export_operand(ctx)
+        if operand is None or operand.value is None:
+            raise refusal(ctx, self.slot, "must be constant in the target")
+        return constant(np.asarray(operand.value).reshape(-1, 2), operand.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantTerm(Rule):
+    """A constant that is multiplied by, or added to, the operand of another slot on import.
+
+    Args:
+        other: the slot of that operand.
+        operator: `Mul` or `Add`.
+        neutral: the constant for which no operation is needed.
+        text: the rule in words, for documentation and messages.
     """
 
     other: str
@@ -452,114 +427,42 @@ class Combined(Rule):
     text: str
     slot: str = field(default="", init=False)
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and number(operand, self.text) != self.neutral:
-            combine(use, self.other, self.operator, number(operand, self.text))
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+            apply_constant(ctx, self.other, self.operator, number(operand, self.text))
 
 
-def combine(use: Import, slot: str, operator: type[Mul | Add], value: float) -> None:
-    """Multiply what fills a slot by a number, or add that."""
-    operand = filled(use, slot)
+def apply_constant(ctx: Import, slot: str, operator: type[Mul | Add], value: float) -> None:
+    """Replace the operand of a slot by its product or sum with a constant."""
+    operand = slot_operand(ctx, slot)
     array = np.array(value, operand.type.element_type.dtype)
-    use.slots[slot] = use.builder.add(operator, operand, array)
+    ctx.slots[slot] = ctx.builder.add(operator, operand, array)
 
 
 @dataclass(frozen=True, slots=True)
-class TypeNumber(Rule):
-    """The number of the element type of the first input or output, which is known anyway.
+class TypeCode(Rule):
+    """Exports the code of the element type of the first input or output; ignored on import.
 
     Args:
-        output: whether it is the output's.
-        codes: the numbers of element types.
+        output: whether to export the output's type instead of the input's.
+        codes: the codes of element types: ours by theirs.
     """
 
     output: bool
     codes: Numbers = field(default_factory=lambda: NNRT_CODES[ElementType])
     slot: str = field(default="", init=False)
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        return
-
-    def export_operand(self, use: Export) -> Operand | None:
-        first = use.outputs[0] if self.output else use.operation.inputs[0]
-        assert first is not None, "there is an input"
-        return type_number(use, first.type, self.codes)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        first = ctx.outputs[0] if self.output else ctx.operation.inputs[0]
+        assert first is not None, "input is required"
+        return type_code(ctx, first.type, self.codes)
 
 
-def type_number(
-    use: Export, type_: TensorType, codes: Numbers, dtype: DTypeLike = np.int64
-) -> Operand:
-    """The number of an element type."""
-    own = type_.element_type.code
-    code = next((theirs for theirs, ours in codes.items() if ours == own), None)
-    if code is None:
-        raise refusal(use, "dtype", f"there is no number for {type_}")
-    return constant(np.array([code], dtype), f"{use.operation.name}.type")
-
-
-class PlainOutput(Rule):
-    """The quantization of the output means nothing."""
+class UnquantizedOutput(Rule):
+    """Drops the declared quantization of the outputs on import."""
 
     slot = ""
     text = "the output's quantization means nothing"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.declared = [TensorType(t.element_type, t.shape) for t in use.declared]
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs(Rule):
-    """A list of numbers that is a list of pairs there.
-
-    Args:
-        slot: the slot.
-    """
-
-    slot: str
-
-    @property
-    def text(self) -> str:
-        return f"`{self.slot}` has two axes"
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is None:
-            return
-        if operand.value is None:
-            operand = use.builder.add(Reshape, operand, (-1,))
-        else:
-            operand = constant(numbers(operand, self.slot), operand.name)
-        Passed(self.slot).import_operand(operand, use)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = Passed(self.slot).export_operand(use)
-        if operand is None or operand.value is None:
-            raise refusal(use, self.slot, "must be constant there")
-        return constant(np.asarray(operand.value).reshape(-1, 2), operand.name)
-
-
-def shape_known(shape: Shape | None) -> tuple[int, ...] | None:
-    """A shape whose sizes are all known; `None` for another."""
-    if shape is None or not all(isinstance(size, int) for size in shape):
-        return None
-    return cast(tuple[int, ...], shape)
-
-
-def value_in(use: Export, slot: str) -> Array:
-    """The value of a parameter.
-
-    Raises:
-        UnsupportedError: it is computed.
-    """
-    operator: type[Operator] = type(use.operation)
-    parameter = getattr(operator, slot)
-    assert isinstance(parameter, Parameter)
-    value = value_of(parameter, use.operation.operand(slot))
-    if value is None:
-        raise refusal(use, slot, "must be constant there")
-    return value
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.declared = [TensorType(t.element_type, t.shape) for t in ctx.declared]

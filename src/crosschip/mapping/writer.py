@@ -1,4 +1,4 @@
-"""Models written out in the operators of another system."""
+"""Base class for the export of models to other systems."""
 
 from __future__ import annotations
 
@@ -15,77 +15,73 @@ K = TypeVar("K")
 
 
 class Writer(ABC, Generic[K]):
-    """Writes a model out, operation by operation; each interface says how in a subclass.
+    """Writes a model operation by operation; each system has a subclass.
 
-    What an interface has no operator for is written as the simpler operators that it decomposes
-    into. Operands are told by their places, in the order in which they are declared.
+    An operation without a counterpart in the system is written as its decomposition. Operands are
+    identified by an index, in the order of their declarations.
 
     Args:
-        system: what messages call the interface.
-        decomposing: whether to do so; else such an operation is refused.
+        system: the system's name in messages.
+        decomposing: whether to decompose operations without a counterpart; else they are refused.
     """
 
     def __init__(self, system: str, *, decomposing: bool = True) -> None:
         self._system = system
         self._decomposing = decomposing
-        self._places: dict[Operand, int] = {}
-        self._same: dict[Operand, Operand] = {}
+        self._indices: dict[Operand, int] = {}
+        self._aliases: dict[Operand, Operand] = {}
 
-    def written(self, model: Model) -> tuple[Sequence[int], Sequence[int]]:
-        """Write a model, and give the places of its inputs and of its outputs.
+    def write(self, model: Model) -> tuple[Sequence[int], Sequence[int]]:
+        """Write a model and return the operand indices of its inputs and of its outputs.
 
-        An output that is a constant, an input or another output is handed out as a copy.
+        An output that is a constant, an input or another output is copied.
 
         Raises:
-            UnsupportedError: the interface has no way to say it; the message names the operation.
+            UnsupportedError: the system cannot express the model; the message names the operation.
         """
-        inputs = [self.place(operand) for operand in model.inputs.values()]
+        inputs = [self.index_of(operand) for operand in model.inputs.values()]
         for operation in model.operations:
             self.operation(operation)
         outputs: list[int] = []
         for operand in model.outputs.values():
-            resolved = self.resolved(operand)
-            place = self.place(resolved)
-            if resolved.value is not None or place in inputs or place in outputs:
+            resolved = self.resolve(operand)
+            index = self.index_of(resolved)
+            if resolved.value is not None or index in inputs or index in outputs:
                 copy = Operand(f"{operand.name}.copy", resolved.type)
-                self.operation(self.copied(resolved, copy))
-                place = self.place(copy)
-            outputs.append(place)
+                self.operation(self.copy_operation(resolved, copy))
+                index = self.index_of(copy)
+            outputs.append(index)
         return inputs, outputs
 
     @abstractmethod
     def expressions(self, operation: Operator) -> Iterable[tuple[K, Expressed]]:
-        """The ways to express an operation, the first of which is taken, with what they call.
+        """Yield the expressions of an operation with their keys for `call`; the first is written.
 
         Raises:
-            UnsupportedError: there is none; also where nothing is given.
+            UnsupportedError: there is none.
         """
 
     @abstractmethod
     def check(self, operand: Operand) -> None:
-        """Check that an operand can be declared.
-
-        Raises:
-            UnsupportedError: it cannot.
-        """
+        """Raise UnsupportedError unless the operand can be declared."""
 
     @abstractmethod
     def declare(self, operand: Operand) -> None:
-        """Write the declaration of an operand; its place is how many there were."""
+        """Write the declaration of an operand; its index is the number of earlier declarations."""
 
     @abstractmethod
     def call(self, key: K, expressed: Expressed) -> None:
         """Write the call that adds an operation."""
 
-    def copied(self, operand: Operand, copy: Operand) -> Operator:
-        """The operation that makes a copy of an operand."""
+    def copy_operation(self, operand: Operand, copy: Operand) -> Operator:
+        """Return an operation that copies an operand."""
         return operator_named("ASSIGN")(f"{operand.name}.assign", (operand,), (copy,))
 
     def operation(self, operation: Operation) -> None:
         """Write an operation.
 
         Raises:
-            UnsupportedError: the interface has no way to say it.
+            UnsupportedError: the system cannot express it.
         """
         refusal = UnsupportedError(f"{operation.name!r}: {self._system} has no {operation.type}")
         if not isinstance(operation, Operator):
@@ -109,30 +105,30 @@ class Writer(ABC, Generic[K]):
         return None
 
     def alias(self, operand: Operand, other: Operand) -> None:
-        """Let another operand stand for one."""
-        self._same[operand] = other
+        """Make `resolve` return `other` for an operand."""
+        self._aliases[operand] = other
 
-    def place(self, operand: Operand) -> int:
-        """The place of an operand, which is declared when it is first asked for."""
-        operand = self.resolved(operand)
-        if operand not in self._places:
+    def index_of(self, operand: Operand) -> int:
+        """Return the index of an operand; declare it on the first call."""
+        operand = self.resolve(operand)
+        if operand not in self._indices:
             self.check(operand)
-            self._places[operand] = len(self._places)
+            self._indices[operand] = len(self._indices)
             self.declare(operand)
-        return self._places[operand]
+        return self._indices[operand]
 
     def _write_expressed(self, key: K, expressed: Expressed) -> None:
         for operand in (*expressed.inputs, *expressed.outputs):
             if operand is not None:
-                self.check(self.resolved(operand))  # refused before anything is written
+                self.check(self.resolve(operand))  # refused before anything is written
         for earlier in expressed.before:
             self.operation(earlier)
         self.call(key, expressed)
-        for follower in expressed.after:
-            self.operation(follower)
+        for operation in expressed.after:
+            self.operation(operation)
 
-    def resolved(self, operand: Operand) -> Operand:
-        """The operand that stands for one: itself, unless an alias says another."""
-        while operand in self._same:
-            operand = self._same[operand]
+    def resolve(self, operand: Operand) -> Operand:
+        """Return the operand that the aliases of an operand lead to, or the operand itself."""
+        while operand in self._aliases:
+            operand = self._aliases[operand]
         return operand

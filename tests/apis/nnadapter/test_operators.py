@@ -27,7 +27,7 @@ from crosschip.apis.nnadapter import (
 )
 from crosschip.apis.nnadapter.building import rows
 from crosschip.ir import Array, Error, UnsupportedError
-from crosschip.mapping.translation import Several
+from crosschip.mapping.rules import Variadic
 from crosschip.ops import Operator, examples_of, operator_named
 from crosschip.ops.definition.examples import Example, arrays_for, model_of
 
@@ -53,7 +53,7 @@ def defined(operator: type[Operator], arguments: Example) -> list[Array]:
 
 
 # One of these is in the message where an example is beyond NNAdapter.
-REASONS = re.compile(r"has no operand there|there is no number for|no integer of|NNAdapter has no")
+REASONS = re.compile(r"has no operand in the target|has no code for|no integer of|NNAdapter has no")
 
 # The operands of each operator in order, as NNAdapter's header lists them; * stands for several.
 DOCUMENTED = dict(
@@ -64,7 +64,7 @@ DOCUMENTED = dict(
 
 def test_operands_are_in_the_documented_order() -> None:
     for code, (row, _) in rows().items():
-        order = ["*" if isinstance(rule, Several) else rule.slot for rule in row.operands]
+        order = ["*" if isinstance(rule, Variadic) else rule.slot for rule in row.operands]
         assert order == DOCUMENTED[code.name.removeprefix("NNADAPTER_")].split(), code
 
 

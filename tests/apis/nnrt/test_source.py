@@ -25,7 +25,7 @@ from crosschip.apis.nnrt import (
 from crosschip.apis.nnrt.rows import rows
 from crosschip.apis.nnrt.tensor import MOST_BYTES
 from crosschip.ir import Array, Quantization
-from crosschip.mapping.translation import Several
+from crosschip.mapping.rules import Variadic
 
 INVALID, FAILED = Code.OH_NN_INVALID_PARAMETER, Code.OH_NN_FAILED
 OUTPUTS = {"TOP_K": 2, "LSTM": 3, "DETECTION_POST_PROCESS": 4}
@@ -45,7 +45,7 @@ def test_an_operation_has_as_many_outputs_as_its_operator(code: OH_NN_OperationT
     name = code.name.removeprefix("OH_NN_OPS_")
     entries = rows()[code]
     inputs = max(entry.inputs for entry in entries)
-    if any(isinstance(rule, Several) for rule in entries[0].row.operands):
+    if any(isinstance(rule, Variadic) for rule in entries[0].row.operands):
         inputs += 2
     program = Program()
     read = [program.tensor(2, 2) for _ in range(inputs)]

@@ -22,8 +22,7 @@ from crosschip.ops.definition.examples import arrays_for, model_of
 
 # One of these is in the message where an example is beyond an operator of NNRt.
 REASONS = re.compile(
-    r"has no operand there|there is no number for|cannot be left out there|must (be|have|run) .*"
-    r"there"
+    r"has no operand|has no code for|cannot be omitted in the target|must (be|have|run) .*"
 )
 CASES = {
     f"{code.name.removeprefix('OH_NN_OPS_')}-{entry.row.operator.type}-{index}-{place}": (

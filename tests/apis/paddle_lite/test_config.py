@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.lite import naive_form
-from tests.importers.paddle.small import VALUE, small
+from tests.importers.paddle.helpers import VALUE, small
+from tests.importers.paddle.lite import naive_writer
 from tests.importers.paddle.writers import record
 
 from crosschip.apis.paddle_lite import (
@@ -59,9 +59,9 @@ def test_a_model_is_named_in_every_way_that_paddle_lite_has(
     program, parameters = (file.read_bytes() for file in files)
     from_memory.set_model_buffer(program, len(program), parameters, len(parameters))
     assert from_memory.is_model_from_memory()
-    (tmp_path / "model.nb").write_bytes(naive_form.file(small()))
+    (tmp_path / "model.nb").write_bytes(naive_writer.file(small()))
     light.set_model_from_file(str(tmp_path / "model.nb"))
-    light_from_memory.set_model_from_buffer(naive_form.file(small()))
+    light_from_memory.set_model_from_buffer(naive_writer.file(small()))
     for each in (config, by_files, from_memory, light, light_from_memory):
         np.testing.assert_array_equal(result(create_paddle_predictor(each)), X @ VALUE)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.small import VALUE
+from tests.importers.paddle.helpers import VALUE
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.apis.nnadapter.context import NNAdapterContext

@@ -1,4 +1,4 @@
-"""Files that are damaged or do not belong together, and what the messages say."""
+"""Error messages for damaged files, and for files that do not match."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.small import VALUE, refused, small, small_3
+from tests.importers.paddle.helpers import VALUE, import_error, small, small_3
 from tests.importers.paddle.writers import (
     Paddle2Writer,
     Paddle3Writer,
@@ -81,7 +81,7 @@ def test_parameters_of_a_model_without_any(tmp_path: Path) -> None:
     writer.output("x")
     path = writer.save(tmp_path)
     path.with_suffix(".pdiparams").write_bytes(combined({"w": VALUE}))
-    assert "62 bytes are left of a model without any" in refused(path)
+    assert "62 bytes are left of a model without any" in import_error(path)
 
 
 @pytest.mark.parametrize("name", ["/etc/hostname", "../w", "a/../../w", "w\0"])
@@ -91,38 +91,38 @@ def test_a_parameter_outside_the_folder(tmp_path: Path, name: str) -> None:
     writer.output(name)
     path = tmp_path / "__model__"
     path.write_bytes(writer.program.SerializeToString())
-    assert "outside the folder" in refused(path)
+    assert "outside the folder" in import_error(path)
 
 
 def test_an_empty_program(tmp_path: Path) -> None:
     path = tmp_path / "inference.pdmodel"
     path.write_bytes(b"")
-    assert "holds no program" in refused(path)
+    assert "holds no program" in import_error(path)
 
 
 def test_a_program_that_is_something_else(tmp_path: Path) -> None:
     path = tmp_path / "__model__"
     path.write_bytes(b"\xff\xd8\xff\xe0 no model at all")
-    assert "not a protobuf message" in refused(path)
+    assert "not a protobuf message" in import_error(path)
     path = tmp_path / "model.json"
     path.write_bytes(b'{"base_code": {"magic": "pir"}, "program": ')
-    assert "is not JSON" in refused(path)
+    assert "is not JSON" in import_error(path)
     path.write_bytes(b'{"base_code": {"magic": "pir"}, "program": ' + b"[" * 100_000)
-    assert "is not JSON" in refused(path)
+    assert "is not JSON" in import_error(path)
 
 
 def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "inference.pdmodel").mkdir()
-    assert "not a model file that an importer knows" in refused(tmp_path)
+    assert "not a model file that an importer knows" in import_error(tmp_path)
 
 
 def test_a_program_without_a_result(tmp_path: Path) -> None:
     writer = Paddle2Writer()
     writer.input("x", "float32", [1])
-    assert "is no inference model" in refused(writer.save(tmp_path))
+    assert "is no inference model" in import_error(writer.save(tmp_path))
     of_3 = Paddle3Writer()
     of_3.input("x", "float32", [1])
-    assert "is no inference model" in refused(of_3.save(tmp_path))
+    assert "is no inference model" in import_error(of_3.save(tmp_path))
 
 
 CHANGES_2: dict[str, tuple[Change, str]] = {
@@ -164,7 +164,7 @@ def test_a_damaged_program_of_paddle_2(tmp_path: Path, kind: str) -> None:
     change, message = CHANGES_2[kind]
     writer = small()
     change(writer)
-    assert message in refused(writer.save(tmp_path))
+    assert message in import_error(writer.save(tmp_path))
 
 
 CHANGES_3: dict[str, tuple[Change, str]] = {
@@ -204,9 +204,9 @@ CHANGES_3: dict[str, tuple[Change, str]] = {
 
 
 def ops(document: Any) -> list[Any]:
-    """The operators of a program of Paddle 3."""
-    found: list[Any] = document["program"]["regions"][0]["blocks"][0]["ops"]
-    return found
+    """Return the operators of a Paddle 3 program."""
+    result: list[Any] = document["program"]["regions"][0]["blocks"][0]["ops"]
+    return result
 
 
 @pytest.mark.parametrize("kind", CHANGES_3)
@@ -216,7 +216,7 @@ def test_a_damaged_program_of_paddle_3(tmp_path: Path, kind: str) -> None:
     document = json.loads(path.read_text())
     change(document)
     path.write_text(json.dumps(document))
-    assert message in refused(path)
+    assert message in import_error(path)
 
 
 def test_an_enormous_constant_takes_no_memory(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_constant_of_many_axes(tmp_path: Path, axes: int) -> None:
     writer = small()
     attributes = {"shape": [1] * axes, "dtype": 5, "value": 1.0, "str_value": "1"}
     writer.operator("fill_constant", {}, {"Out": "z"}, attributes)
-    assert f"has {axes} sizes, but a tensor has at most 32" in refused(writer.save(tmp_path))
+    assert f"has {axes} sizes, but a tensor has at most 32" in import_error(writer.save(tmp_path))
 
 
 def test_an_enormous_parameter_takes_no_memory(tmp_path: Path) -> None:
@@ -246,14 +246,14 @@ def test_an_enormous_parameter_takes_no_memory(tmp_path: Path) -> None:
     path = writer.save(tmp_path)
     desc = record(VALUE.reshape(9))
     path.with_suffix(".pdiparams").write_bytes(desc)
-    assert "the program has it as float32[1099511627776, 1099511627776]" in refused(path)
+    assert "the program has it as float32[1099511627776, 1099511627776]" in import_error(path)
 
 
 def test_a_parameter_in_place_of_a_list_of_sizes(tmp_path: Path) -> None:
     writer = small()
     writer.parameter("sizes", np.ones(2000, np.int64))
     writer.operator("reshape2", {"X": "x", "Shape": "sizes"}, {"Out": "z"}, {"shape": []})
-    assert "'sizes' is int64[2000], not a short list" in refused(writer.save(tmp_path))
+    assert "'sizes' is int64[2000], not a short list" in import_error(writer.save(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -269,18 +269,18 @@ def test_a_constant_of_no_value(
     tmp_path: Path, dtype: int, attributes: dict[str, Any], message: str
 ) -> None:
     writer = small()
-    written = {"shape": [2], "dtype": dtype, "value": 0.0, **attributes}
-    writer.operator("fill_constant", {}, {"Out": "z"}, written)
-    assert f"operator 3 (fill_constant): {message}" in refused(writer.save(tmp_path))
+    fill_attributes = {"shape": [2], "dtype": dtype, "value": 0.0, **attributes}
+    writer.operator("fill_constant", {}, {"Out": "z"}, fill_attributes)
+    assert f"operator 3 (fill_constant): {message}" in import_error(writer.save(tmp_path))
 
 
 def test_an_enormous_list_of_sizes(tmp_path: Path) -> None:
     writer = Paddle3Writer()
     x = writer.input("x", "float32", [8])
     shape = writer.input("shape", "int64", [2**40])
-    made = [tensor_type("float32", [])]
-    writer.output(writer.operator("1.reshape", [x, shape], {}, made))
-    assert "not a short list" in refused(writer.save(tmp_path))
+    type_list = [tensor_type("float32", [])]
+    writer.output(writer.operator("1.reshape", [x, shape], {}, type_list))
+    assert "not a short list" in import_error(writer.save(tmp_path))
 
 
 @pytest.mark.parametrize("count", [40, 3000])

@@ -1,4 +1,4 @@
-"""Parameters that are in tensors, constant or computed, and other uses of several operators."""
+"""Parameters in tensors, constant or computed, and further variants of operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.helpers import normal, outputs
 from tests.importers.paddle.writers import (
     Double,
     Floats,
@@ -25,9 +25,9 @@ IMAGE = normal(1, 2, 4, 7, 9)
 
 
 def image_through(model: Model) -> Array:
-    """The only output for the image as `x`."""
-    (found,) = outputs(model, {"x": IMAGE})
-    return found
+    """Return the only output for the image as `x`."""
+    (result,) = outputs(model, {"x": IMAGE})
+    return result
 
 
 class Sizes2(Paddle2Writer):
@@ -86,8 +86,8 @@ class Sizes3(Paddle3Writer):
 
     def stack(self, *numbers: int) -> int:
         """The value, a list, of scalars."""
-        made = [tensor_type("int64", [len(numbers)])]
-        return self.operator("1.stack", [self.combine(numbers)], {"axis": 0}, made)
+        type_list = [tensor_type("int64", [len(numbers)])]
+        return self.operator("1.stack", [self.combine(numbers)], {"axis": 0}, type_list)
 
     def result(self, number: int, folder: Path) -> Array:
         """The value of a variable."""
@@ -199,9 +199,9 @@ def test_resample_to_a_computed_size(tmp_path: Path, slot: str) -> None:
 
     of_3 = Sizes3()
     sizes_3 = [of_3.size(3), of_3.integer(14)]
-    given = [of_3.stack(*sizes_3), 0] if slot == "OutSize" else [0, of_3.combine(sizes_3)]
+    feeds = [of_3.stack(*sizes_3), 0] if slot == "OutSize" else [0, of_3.combine(sizes_3)]
     attributes_3 = INTERPOLATION | {"scale": [], "data_format": "NCHW"}
-    y = of_3.operator("1.nearest_interp", [of_3.x, *given, 0], attributes_3)
+    y = of_3.operator("1.nearest_interp", [of_3.x, *feeds, 0], attributes_3)
     np.testing.assert_array_equal(of_3.result(y, tmp_path), expected)
 
 
@@ -273,24 +273,24 @@ def test_elementwise_axis(
         inputs = {"X": first, "Y": second}
         writer.operator("elementwise_sub", inputs, {"Out": f"{first}-"}, {"axis": axis})
         writer.output(f"{first}-")
-    found, negative = outputs(load(writer.save(tmp_path)), {"x": large, "y": small})
-    np.testing.assert_array_equal(found, large - small.reshape(aligned))
-    np.testing.assert_array_equal(negative, -found)
+    result, negative = outputs(load(writer.save(tmp_path)), {"x": large, "y": small})
+    np.testing.assert_array_equal(result, large - small.reshape(aligned))
+    np.testing.assert_array_equal(negative, -result)
 
 
 @pytest.mark.parametrize(
-    ("written", "dtype", "value"),
+    ("text", "dtype", "value"),
     [("120", 2, 120), ("-7", 3, -7), ("9007199254740993", 3, 2**53 + 1), ("0.5", 5, 0.5)],
 )
 def test_fill_constant_with_a_value_in_a_text(
-    tmp_path: Path, written: str, dtype: int, value: float
+    tmp_path: Path, text: str, dtype: int, value: float
 ) -> None:
     writer = Paddle2Writer()
-    attributes = {"shape": [2], "dtype": dtype, "value": 0.0, "str_value": written}
+    attributes = {"shape": [2], "dtype": dtype, "value": 0.0, "str_value": text}
     writer.operator("fill_constant", {}, {"Out": "y"}, attributes)
     writer.output("y")
-    (found,) = outputs(load(writer.save(tmp_path)), {})
-    assert found.tolist() == [value, value]
+    (result,) = outputs(load(writer.save(tmp_path)), {})
+    assert result.tolist() == [value, value]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
@@ -300,9 +300,9 @@ def test_fill_constant_with_a_value_in_a_tensor(tmp_path: Path, dtype: str) -> N
     attributes = {"shape": [3], "dtype": 5, "value": 0.0, "str_value": ""}
     writer.operator("fill_constant", {"ValueTensor": "value"}, {"Out": "y"}, attributes)
     writer.output("y")
-    (found,) = outputs(load(writer.save(tmp_path)), {"value": np.array([7], dtype)})
-    assert found.dtype == np.float32
-    assert found.tolist() == [7, 7, 7]
+    (result,) = outputs(load(writer.save(tmp_path)), {"value": np.array([7], dtype)})
+    assert result.dtype == np.float32
+    assert result.tolist() == [7, 7, 7]
 
 
 @pytest.mark.parametrize(
@@ -359,11 +359,11 @@ def test_values_that_are_assigned(
     writer = Paddle3Writer()
     place = writer.constant(0.0)
     attributes = {"shape": [2, 1], "dtype": element_type, "values": values}
-    made = [tensor_type(element_type.value, [2, 1])]
-    writer.output(writer.operator("1.assign_value_", [place], attributes, made))
-    (found,) = outputs(load(writer.save(tmp_path)), {})
-    assert found.dtype == element_type.dtype
-    assert found.tolist() == [[value] for value in values]
+    type_list = [tensor_type(element_type.value, [2, 1])]
+    writer.output(writer.operator("1.assign_value_", [place], attributes, type_list))
+    (result,) = outputs(load(writer.save(tmp_path)), {})
+    assert result.dtype == element_type.dtype
+    assert result.tolist() == [[value] for value in values]
 
 
 def test_values_that_do_not_fit_their_shape(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Programs that branch and loop, against Paddle's own outputs for them."""
+"""Programs with branches and loops, compared with Paddle's outputs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_loop_fills_arrays_as_paddle_does(models: Path, format: str, name: str
 
 
 def assert_like_paddle(model: Model, folder: Path) -> None:
-    """Run a model on several devices on what Paddle has been run on."""
+    """Compare a model's outputs on several devices with Paddle's."""
     calls = sorted(folder.glob("oracle-*.npz"))
     assert len(calls) > 1
     for devices in DEVICES:
@@ -66,10 +66,10 @@ def assert_like_paddle(model: Model, folder: Path) -> None:
             for path in calls:
                 oracle = np.load(path)
                 inputs = {key[6:]: oracle[key] for key in oracle if key.startswith("input:")}
-                found = list(compiled.run(inputs).values())
+                result = list(compiled.run(inputs).values())
                 expected = [oracle[key] for key in oracle if key.startswith("output:")]
-                assert len(found) == len(expected)
-                for one, other in zip(found, expected, strict=True):
+                assert len(result) == len(expected)
+                for one, other in zip(result, expected, strict=True):
                     assert (one.dtype, one.shape) == (other.dtype, other.shape)
                     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
@@ -84,8 +84,8 @@ def test_two_blocks_and_a_choice_become_one_branch(models: Path, name: str) -> N
     )
 
 
-def changed(models: Path, name: str, folder: Path, change: Callable[[Any], None]) -> Model:
-    """A program of Paddle 2 of which the first block has been changed."""
+def modified_program(models: Path, name: str, folder: Path, change: Callable[[Any], None]) -> Model:
+    """Import a Paddle 2 program with a changed first block."""
     data = (models / "control" / "pdmodel" / name / "model.pdmodel").read_bytes()
     parsed: Any = cast(Any, messages.message_class(messages.ProgramDesc)())
     parsed.ParseFromString(data)
@@ -105,7 +105,7 @@ def test_blocks_name_what_they_make_in_any_order(
             (out,) = (slot for slot in blocks[number].outputs if slot.parameter == b"Out")
             out.arguments[:] = out.arguments[::-1]
 
-    model = simplify(changed(models, "several_values", tmp_path, change))
+    model = simplify(modified_program(models, "several_values", tmp_path, change))
     assert [operation.type for operation in model.operations if operation.bodies] == ["IF"]
     assert_like_paddle(model, models / "control" / "pdmodel" / "several_values")
 
@@ -121,7 +121,7 @@ def test_blocks_read_what_variables_were_when_they_ran(models: Path, tmp_path: P
         write_attribute(write.attrs.add(name=b"scale"), -5.0)
         operators.extend(later)
 
-    model = changed(models, "several_values", tmp_path, change)
+    model = modified_program(models, "several_values", tmp_path, change)
     assert_like_paddle(model, models / "control" / "pdmodel" / "several_values")
 
 
@@ -135,8 +135,8 @@ def test_sizes_are_kept_where_both_branches_have_them(models: Path) -> None:
     for format in ("pdmodel", "json"):
         model = program(models, format, "branch_of_open_size")
         (output,) = model.outputs.values()
-        (given,) = model.inputs.values()
-        assert output.type.shape == given.type.shape
+        (feeds,) = model.inputs.values()
+        assert output.type.shape == feeds.type.shape
 
 
 def test_loops_and_branches_nest(models: Path) -> None:

@@ -1,4 +1,4 @@
-"""Damaged files: whatever is in them, a model comes out, or one of our errors."""
+"""Damaged files are imported, or raise one of our errors."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ REPLACEMENTS = (b"0", b"-1", b"7", b"4294967296", b"9223372036854775807", b"1e99
 Damage = Callable[[random.Random, bytes], bytes]
 
 
-def truncated(chance: random.Random, content: bytes) -> bytes:
+def truncate(chance: random.Random, content: bytes) -> bytes:
     return content[: chance.randrange(len(content))]
 
 
-def emptied(chance: random.Random, content: bytes) -> bytes:
+def empty(chance: random.Random, content: bytes) -> bytes:
     return b""
 
 
-def flipped(chance: random.Random, content: bytes) -> bytes:
+def flip(chance: random.Random, content: bytes) -> bytes:
     damaged = bytearray(content)
     for _ in range(chance.choice((1, 1, 3, 30))):
         damaged[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
     return bytes(damaged)
 
 
-def inserted(chance: random.Random, content: bytes) -> bytes:
-    place = chance.randrange(len(content))
-    return content[:place] + chance.randbytes(chance.randrange(1, 9)) + content[place:]
+def insert(chance: random.Random, content: bytes) -> bytes:
+    index = chance.randrange(len(content))
+    return content[:index] + chance.randbytes(chance.randrange(1, 9)) + content[index:]
 
 
-def removed(chance: random.Random, content: bytes) -> bytes:
-    place = chance.randrange(len(content))
-    return content[:place] + content[place + chance.randrange(1, 9) :]
+def remove(chance: random.Random, content: bytes) -> bytes:
+    index = chance.randrange(len(content))
+    return content[:index] + content[index + chance.randrange(1, 9) :]
 
 
-def renumbered(chance: random.Random, content: bytes) -> bytes:
-    """Another number in a JSON file, which still is JSON; another byte in other files."""
+def renumber(chance: random.Random, content: bytes) -> bytes:
+    """Replace a number in a JSON file, which stays JSON, or a byte in other files."""
     numbers = list(NUMBER.finditer(content)) if content.startswith(b"{") else []
     if not numbers:
         damaged = bytearray(content)
@@ -55,11 +55,11 @@ def renumbered(chance: random.Random, content: bytes) -> bytes:
     return content[: number.start()] + chance.choice(REPLACEMENTS) + content[number.end() :]
 
 
-DAMAGE: tuple[Damage, ...] = (truncated, flipped, inserted, removed, renumbered)
+DAMAGE: tuple[Damage, ...] = (truncate, flip, insert, remove, renumber)
 
 
 def attempt(path: Path) -> bool:
-    """Tell whether a file is imported; any exception but ours goes through."""
+    """Return whether a file can be imported; propagate exceptions other than ours."""
     try:
         model = load(path)
     except Error as error:
@@ -79,7 +79,7 @@ def test_a_damaged_file_of_a_model(models: Path, tmp_path: Path, layout: str) ->
     imported = []
     for file in files:
         sound = file.read_bytes()
-        for damage in (emptied, *DAMAGE * (80 // len(files))):
+        for damage in (empty, *DAMAGE * (80 // len(files))):
             file.write_bytes(damage(chance, sound))
             imported.append(attempt(tmp_path))
         file.write_bytes(sound)

@@ -1,4 +1,4 @@
-"""Finding a model's files, and mapping its parameters."""
+"""Discovery of a model's files, and memory mapping of its parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.helpers import outputs
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer, combined, record
 
 from crosschip.importers import load, paddle
@@ -35,9 +35,9 @@ def test_a_folder_and_its_program_are_the_same_model(models: Path, layout: str) 
 
 def test_all_layouts_compute_the_same(models: Path) -> None:
     x = np.linspace(-1, 1, 2 * 3 * 16 * 16, dtype=np.float32).reshape(2, 3, 16, 16)
-    found = [outputs(load(models / "layouts" / layout), {"x": x})[0] for layout in PROGRAMS]
-    for one in found[1:]:
-        np.testing.assert_array_equal(one, found[0])
+    result = [outputs(load(models / "layouts" / layout), {"x": x})[0] for layout in PROGRAMS]
+    for one in result[1:]:
+        np.testing.assert_array_equal(one, result[0])
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "inference.pdiparams", "config.json", "x"])
@@ -92,10 +92,10 @@ def test_parameters_of_all_types(tmp_path: Path, dtype: str, shape: tuple[int, .
     for writer in (Paddle2Writer(), Paddle3Writer()):
         number = writer.parameter("w", value)
         writer.output("w") if isinstance(writer, Paddle2Writer) else writer.output(number or 0)
-        (found,) = load(writer.save(tmp_path)).outputs.values()
-        assert found.type.element_type is ElementType(dtype)
-        assert found.value is not None
-        np.testing.assert_array_equal(found.value, value)
+        (result,) = load(writer.save(tmp_path)).outputs.values()
+        assert result.type.element_type is ElementType(dtype)
+        assert result.value is not None
+        np.testing.assert_array_equal(result.value, value)
 
 
 def two_parameters() -> tuple[Paddle2Writer, dict[str, Array]]:

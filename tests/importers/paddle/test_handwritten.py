@@ -1,4 +1,4 @@
-"""Operators and attributes that Paddle 2.6 cannot run itself, against formulas.
+"""Operators and attributes that Paddle 2.6 cannot run, compared with formulas.
 
 They come from fusing and quantizing passes of Paddle Lite, or from Paddle 1.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.helpers import normal, outputs
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.importers import load
@@ -22,7 +22,7 @@ IMAGE = normal(1, 2, 4, 5, 6)
 SECOND = normal(2, 2, 4, 5, 6)
 
 
-def computed(
+def run_operator(
     folder: Path,
     type: str,
     slots: Mapping[str, str],
@@ -31,7 +31,7 @@ def computed(
     parameters: Mapping[str, Array] | None = None,
     output: str = "Out",
 ) -> Array:
-    """The only output of a model of one operator."""
+    """Return the only output of a model with one operator."""
     writer = Paddle2Writer()
     for name, array in inputs.items():
         writer.input(name, str(array.dtype), array.shape)
@@ -39,8 +39,8 @@ def computed(
         writer.parameter(name, array)
     writer.operator(type, slots, {output: "made"}, attributes)
     writer.output("made")
-    (found,) = outputs(load(writer.save(folder)), inputs)
-    return found
+    (result,) = outputs(load(writer.save(folder)), inputs)
+    return result
 
 
 ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
@@ -60,7 +60,7 @@ BOUNDS = {"": (-np.inf, np.inf), "relu": (0, np.inf), "relu1": (-1, 1), "relu6":
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_arithmetic_with_an_activation(tmp_path: Path, name: str, act_type: str) -> None:
     x = np.abs(IMAGE) + 0.5 if name == "pow" else IMAGE
-    found = computed(
+    result = run_operator(
         tmp_path,
         f"fusion_elementwise_{name}_activation",
         {"X": "x", "Y": "y"},
@@ -69,7 +69,7 @@ def test_arithmetic_with_an_activation(tmp_path: Path, name: str, act_type: str)
         {"y": SECOND[0, :, :, 0]},
     )
     expected = ARITHMETIC[name](x, SECOND[0, :, :, :1]).clip(*BOUNDS[act_type])
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("act_type", BOUNDS)
@@ -79,7 +79,7 @@ def test_convolution_with_a_bias_and_an_activation(
 ) -> None:
     weight = SECOND[0, :, :3, 0]
     filter = weight.T if type == "conv2d" else weight
-    found = computed(
+    result = run_operator(
         tmp_path,
         type,
         {"Input": "x", "Filter": "w", "Bias": "b"},
@@ -89,21 +89,21 @@ def test_convolution_with_a_bias_and_an_activation(
         "Output",
     )
     product = np.einsum("nchw,co->nohw", IMAGE, weight) + SECOND[0, 0, 0, :3, None, None]
-    np.testing.assert_allclose(found, product.clip(*BOUNDS[act_type]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result, product.clip(*BOUNDS[act_type]), rtol=1e-5, atol=1e-6)
 
 
 def test_reals_to_int8(tmp_path: Path) -> None:
     reals = np.array([0, 0.24, -0.26, 1.1, -2.2, 63, 64, -100], np.float32)
-    found = computed(tmp_path, "calib", {"Input": "x"}, {"scale": 0.5}, {"x": reals})
-    assert found.dtype == np.int8
-    assert found.tolist() == [0, 0, -1, 2, -4, 126, 127, -128]
+    result = run_operator(tmp_path, "calib", {"Input": "x"}, {"scale": 0.5}, {"x": reals})
+    assert result.dtype == np.int8
+    assert result.tolist() == [0, 0, -1, 2, -4, 126, 127, -128]
 
 
 def test_int8_to_reals(tmp_path: Path) -> None:
     integers = np.array([0, 1, -128, 127], np.int8)
-    found = computed(tmp_path, "calib", {"Input": "x"}, {"scale": 0.25}, {"x": integers})
-    assert found.dtype == np.float32
-    assert found.tolist() == [0, 0.25, -32, 31.75]
+    result = run_operator(tmp_path, "calib", {"Input": "x"}, {"scale": 0.25}, {"x": integers})
+    assert result.dtype == np.float32
+    assert result.tolist() == [0, 0.25, -32, 31.75]
 
 
 def test_reals_to_int8_and_back(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_reals_to_int8_and_back(tmp_path: Path) -> None:
     writer.operator("calib", {"Input": "x"}, {"Out": "integers"}, {"scale": 0.125})
     writer.operator("calib", {"Input": "integers"}, {"Out": "y"}, {"scale": 0.125})
     writer.output("y")
-    (found,) = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
-    np.testing.assert_array_equal(found, np.rint(IMAGE * 8) / 8)
+    (result,) = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
+    np.testing.assert_array_equal(result, np.rint(IMAGE * 8) / 8)
 
 
 PADS = (1, 2, 3, 1)
@@ -129,14 +129,14 @@ def test_padding_of_images(tmp_path: Path, mode: Any, layout: str) -> None:
         "pad_value": 0.5,
         "data_format": layout,
     }
-    found = computed(tmp_path, "pad2d", {"X": "x"}, attributes, {"x": IMAGE})
-    np.testing.assert_array_equal(found, padded(IMAGE, layout, mode, MODES[mode]))
+    result = run_operator(tmp_path, "pad2d", {"X": "x"}, attributes, {"x": IMAGE})
+    np.testing.assert_array_equal(result, pad_image(IMAGE, layout, mode, MODES[mode]))
 
 
 @pytest.mark.parametrize("is_computed", [True, False])
 def test_padding_of_images_by_a_tensor(tmp_path: Path, is_computed: bool) -> None:
     paddings = {"pads": np.array(PADS, np.int32)}
-    found = computed(
+    result = run_operator(
         tmp_path,
         "pad2d",
         {"X": "x", "Paddings": "pads"},
@@ -144,11 +144,11 @@ def test_padding_of_images_by_a_tensor(tmp_path: Path, is_computed: bool) -> Non
         {"x": IMAGE} | (paddings if is_computed else {}),
         {} if is_computed else paddings,
     )
-    np.testing.assert_array_equal(found, padded(IMAGE, "NCHW", "edge", {}))
+    np.testing.assert_array_equal(result, pad_image(IMAGE, "NCHW", "edge", {}))
 
 
-def padded(image: Array, layout: str, mode: Any, named: Mapping[str, float]) -> Array:
-    """The image with `PADS` at the top, bottom, left and right."""
+def pad_image(image: Array, layout: str, mode: Any, named: Mapping[str, float]) -> Array:
+    """Pad an image with `PADS` (top, bottom, left, right)."""
     widths: Sequence[tuple[int, int]] = [(0, 0), (0, 0), PADS[:2], PADS[2:]]
     if layout == "NHWC":
         widths = [(0, 0), PADS[:2], PADS[2:], (0, 0)]
@@ -161,14 +161,14 @@ def padded(image: Array, layout: str, mode: Any, named: Mapping[str, float]) -> 
 def test_hard_swish(tmp_path: Path, threshold: float, scale: float, offset: float) -> None:
     x = 4 * IMAGE
     attributes = {"threshold": float(threshold), "scale": float(scale), "offset": float(offset)}
-    found = computed(tmp_path, "hard_swish", {"X": "x"}, attributes, {"x": x})
+    result = run_operator(tmp_path, "hard_swish", {"X": "x"}, attributes, {"x": x})
     expected = x * (x + offset).clip(0, threshold) / scale
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_batch_norm_without_scale_and_bias(tmp_path: Path) -> None:
     mean, variance = SECOND[0, :, 0, 0], np.abs(SECOND[0, :, 0, 1])
-    found = computed(
+    result = run_operator(
         tmp_path,
         "batch_norm",
         {"X": "x", "Mean": "m", "Variance": "v"},
@@ -179,26 +179,26 @@ def test_batch_norm_without_scale_and_bias(tmp_path: Path) -> None:
     )
     deviation = np.sqrt(variance + 0.001)
     expected = (IMAGE - mean[:, None, None]) / deviation[:, None, None]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_roll_of_paddle_1(tmp_path: Path) -> None:
     attributes = {"shifts": [1, -2], "dims": [1, 3]}
-    found = computed(tmp_path, "roll", {"X": "x"}, attributes, {"x": IMAGE})
-    np.testing.assert_array_equal(found, np.roll(IMAGE, (1, -2), (1, 3)))
+    result = run_operator(tmp_path, "roll", {"X": "x"}, attributes, {"x": IMAGE})
+    np.testing.assert_array_equal(result, np.roll(IMAGE, (1, -2), (1, 3)))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_comparison_along_an_axis(tmp_path: Path, axis: int) -> None:
     row = IMAGE.mean(tuple(i for i in range(4) if i != axis))
     slots, attributes = {"X": "x", "Y": "y"}, {"axis": axis}
-    found = computed(tmp_path, "less_than", slots, attributes, {"x": IMAGE}, {"y": row})
-    np.testing.assert_array_equal(found, row.reshape((-1,) + (1,) * (3 - axis)) > IMAGE)
+    result = run_operator(tmp_path, "less_than", slots, attributes, {"x": IMAGE}, {"y": row})
+    np.testing.assert_array_equal(result, row.reshape((-1,) + (1,) * (3 - axis)) > IMAGE)
 
 
 def test_print_hands_its_input_on(tmp_path: Path) -> None:
-    found = computed(tmp_path, "print", {"In": "x"}, {"message": "here"}, {"x": IMAGE})
-    np.testing.assert_array_equal(found, IMAGE)
+    result = run_operator(tmp_path, "print", {"In": "x"}, {"message": "here"}, {"x": IMAGE})
+    np.testing.assert_array_equal(result, IMAGE)
 
 
 @pytest.mark.parametrize(("type", "shape"), [("one_hot", (3, 1)), ("one_hot_v2", (3,))])
@@ -207,13 +207,13 @@ def test_indices_out_of_range_have_no_column(
 ) -> None:
     attributes = {"depth": 4, "dtype": 2, "allow_out_of_range": True}
     indices = np.array([3, -1, 4]).reshape(shape)
-    found = computed(tmp_path, type, {"X": "x"}, attributes, {"x": indices})
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, [[0, 0, 0, 1], [0] * 4, [0] * 4])
+    result = run_operator(tmp_path, type, {"X": "x"}, attributes, {"x": indices})
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, [[0, 0, 0, 1], [0] * 4, [0] * 4])
 
 
-def joined(folder: Path, axis: int, *parts: Array, are_open: bool = False) -> Array:
-    """Tensors put together along an axis that is computed, of sizes that the model knows or not."""
+def concat(folder: Path, axis: int, *parts: Array, are_open: bool = False) -> Array:
+    """Concatenate tensors, of known or unknown sizes, along a computed axis."""
     names = [f"x{number}" for number in range(len(parts))]
     writer = Paddle2Writer()
     for name, part in zip(names, parts, strict=True):
@@ -221,17 +221,17 @@ def joined(folder: Path, axis: int, *parts: Array, are_open: bool = False) -> Ar
     writer.input("axis", "int32", [1])
     writer.operator("concat", {"X": names, "AxisTensor": "axis"}, {"Out": "y"}, {"axis": 0})
     writer.output("y")
-    given = dict(zip(names, parts, strict=True)) | {"axis": np.array([axis], np.int32)}
-    (found,) = outputs(load(writer.save(folder)), given)
-    return found
+    feeds = dict(zip(names, parts, strict=True)) | {"axis": np.array([axis], np.int32)}
+    (result,) = outputs(load(writer.save(folder)), feeds)
+    return result
 
 
 @pytest.mark.parametrize("are_open", [True, False])
 @pytest.mark.parametrize("axis", range(-4, 4))
 def test_a_computed_axis(tmp_path: Path, axis: int, are_open: bool) -> None:
     parts = IMAGE, SECOND, IMAGE + 1
-    found = joined(tmp_path, axis, *parts, are_open=are_open)
-    np.testing.assert_array_equal(found, np.concatenate(parts, axis))
+    result = concat(tmp_path, axis, *parts, are_open=are_open)
+    np.testing.assert_array_equal(result, np.concatenate(parts, axis))
 
 
 @pytest.mark.parametrize("are_open", [True, False])
@@ -245,28 +245,28 @@ def test_indices_along_a_computed_axis(tmp_path: Path, are_open: bool) -> None:
         writer.output("y")
         model = load(writer.save(tmp_path))
         indices = np.array([1, 0, 1])
-        given = {"x": IMAGE, "i": indices.reshape(shape)}
+        feeds = {"x": IMAGE, "i": indices.reshape(shape)}
         for axis in range(-4, 4):
-            (found,) = outputs(model, given | {"axis": np.array([axis], np.int32)})
-            np.testing.assert_array_equal(found, np.take(IMAGE, indices, axis))
+            (result,) = outputs(model, feeds | {"axis": np.array([axis], np.int32)})
+            np.testing.assert_array_equal(result, np.take(IMAGE, indices, axis))
         with pytest.raises(Error, match="condition"):
-            outputs(model, given | {"axis": np.array([4], np.int32)})
+            outputs(model, feeds | {"axis": np.array([4], np.int32)})
 
 
 def test_a_computed_axis_of_sizes_that_differ(tmp_path: Path) -> None:
     longer = np.concatenate([IMAGE, SECOND], 2)
     for axis, are_open in itertools.product((2, -2), (True, False)):
-        found = joined(tmp_path, axis, IMAGE, longer, are_open=are_open)
-        np.testing.assert_array_equal(found, np.concatenate([IMAGE, longer], 2))
+        result = concat(tmp_path, axis, IMAGE, longer, are_open=are_open)
+        np.testing.assert_array_equal(result, np.concatenate([IMAGE, longer], 2))
 
 
 def test_a_computed_axis_that_the_sizes_do_not_allow(tmp_path: Path) -> None:
     longer = np.concatenate([IMAGE, SECOND], 2)
     for axis, are_open in itertools.product((1, 4, -5), (True, False)):
         with pytest.raises(Error, match="condition"):
-            joined(tmp_path, axis, IMAGE, longer, are_open=are_open)
+            concat(tmp_path, axis, IMAGE, longer, are_open=are_open)
     for axis in (4, -5):
         with pytest.raises(Error, match="condition"):
-            joined(tmp_path, axis, IMAGE, SECOND)
-    with pytest.raises(ModelFileError, match="cannot be put together along any axis"):
-        joined(tmp_path, 1, IMAGE, longer[:, :1])
+            concat(tmp_path, axis, IMAGE, SECOND)
+    with pytest.raises(ModelFileError, match="cannot be concatenated along any axis"):
+        concat(tmp_path, 1, IMAGE, longer[:, :1])

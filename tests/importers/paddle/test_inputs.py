@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.small import small, small_3
+from tests.importers.paddle.helpers import normal, outputs, small, small_3
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer
 
 from crosschip.importers import load
@@ -99,8 +98,8 @@ def test_operand_names_of_paddle_3_do_not_clash_with_those_of_the_file(tmp_path:
     writer.output(writer.operator("1.subtract", [x, positive]))
     model = load(writer.save(tmp_path))
     assert model.operations[0].outputs[0].name != "relu_0"
-    (found,) = outputs(model, {"relu_0": np.array([-2], np.float32)})
-    assert found.tolist() == [-2]
+    (result,) = outputs(model, {"relu_0": np.array([-2], np.float32)})
+    assert result.tolist() == [-2]
 
 
 @pytest.mark.parametrize("count", [3000])
@@ -123,5 +122,5 @@ def test_sequences_are_the_tensor_that_holds_them(tmp_path: Path) -> None:
     of_3.operators[1]["O"][0]["TT"]["D"][3] = [[0, 1]]
     x = normal(0, 5, 3)
     for writer in (of_2, of_3):
-        (found,) = outputs(load(writer.save(tmp_path)), {"x": x})
-        np.testing.assert_array_equal(found, x)
+        (result,) = outputs(load(writer.save(tmp_path)), {"x": x})
+        np.testing.assert_array_equal(result, x)

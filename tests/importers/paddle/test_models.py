@@ -1,4 +1,4 @@
-"""The real models, in all formats, against Paddle's own outputs for them."""
+"""Real models in all formats, compared with Paddle's outputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import error, outputs
+from tests.importers.paddle.helpers import error, outputs
 
 from crosschip.importers import load
 
@@ -38,10 +38,10 @@ MODELS = (
 def test_computes_what_paddle_does(models: Path, folder: str, key: str) -> None:
     oracle = np.load(models / folder / f"oracle-{key}.npz")
     inputs = {name.partition(":")[2]: oracle[name] for name in oracle if name.startswith("input")}
-    found = outputs(load(models / folder), inputs)
+    result = outputs(load(models / folder), inputs)
     expected = [oracle[f"output:{index}"] for index in range(len(oracle) - len(inputs))]
-    assert len(found) == len(expected) > 0
-    for one, other in zip(found, expected, strict=True):
+    assert len(result) == len(expected) > 0
+    for one, other in zip(result, expected, strict=True):
         assert error(one, other) < 1e-4
 
 

@@ -1,6 +1,6 @@
-"""Small networks, built as their public definitions have them, against Paddle's own outputs.
+"""Small networks built from their public definitions, compared with Paddle's outputs.
 
-Both Paddles have saved them from their own layers (`scripts/models/networks.py`).
+Paddle 2 and Paddle 3 have saved them (`scripts/models/networks.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import error
+from tests.importers.paddle.helpers import error
 
 import crosschip
 from crosschip.importers import load
@@ -44,10 +44,10 @@ def test_computes_what_paddle_does(models: Path, format: str, device: str, name:
         for path in recordings:
             oracle = np.load(path)
             inputs = {key[6:]: oracle[key] for key in oracle if key.startswith("input:")}
-            found = list(cast("dict[str, Array]", compiled.run(inputs)).values())
+            result = list(cast("dict[str, Array]", compiled.run(inputs)).values())
             expected = [oracle[f"output:{index}"] for index in range(len(oracle) - len(inputs))]
-            assert len(found) == len(expected) > 0
-            for one, other in zip(found, expected, strict=True):
+            assert len(result) == len(expected) > 0
+            for one, other in zip(result, expected, strict=True):
                 assert one.dtype == other.dtype
                 assert error(one, other) < (1e-3 if other.dtype.kind == "f" else 1e-9)
 

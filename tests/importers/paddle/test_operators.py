@@ -1,6 +1,6 @@
-"""Every operator that Paddle Lite converts for NNAdapter, and more, against Paddle's own outputs.
+"""All operators that Paddle Lite converts for NNAdapter, and more, compared with Paddle's outputs.
 
-Each has a folder of models, a setting of its attributes or inputs each, which Paddle itself wrote
+Each has a folder of models saved by Paddle, one for each setting of attributes or inputs
 (`scripts/models/uses`).
 """
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.helpers import outputs
 
 from crosschip.importers import paddle
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
+from crosschip.importers.paddle.context import TABLE
 from crosschip.importers.paddle.dialect import COUNTERPARTS
-from crosschip.importers.paddle.table import TABLE
 
 _ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "floordiv")
 FUSED = tuple(f"fusion_elementwise_{name}_activation" for name in _ARITHMETIC)
@@ -90,27 +90,27 @@ TOLERANCE = {np.dtype(np.float16): 1e-3}
 
 
 def settings(folder: Path, suffix: str) -> Iterator[tuple[str, Path]]:
-    """The models in a folder, by their setting."""
+    """Return the models in a folder, by setting."""
     for path in sorted(folder.glob(f"*{suffix}")):
         yield path.stem, path
 
 
 def check(operator: str, setting: str, path: Path) -> None:
-    """Compare what an imported model computes with what Paddle does."""
+    """Compare the outputs of an imported model with Paddle's."""
     oracle = np.load(path.with_suffix(".npz"))
     inputs = {name.removeprefix("input:"): oracle[name] for name in oracle if "input:" in name}
     count = sum(name.startswith("output:") for name in oracle)
     model = paddle.load(path)
-    found = dict(zip(model.outputs, outputs(model, inputs), strict=True))
+    result = dict(zip(model.outputs, outputs(model, inputs), strict=True))
     # The offsets of sequences that are made come last.
-    names = list(found)[:count]
+    names = list(result)[:count]
     assert names, setting
     for index, name in enumerate(names):
-        one, expected = found.pop(name), oracle[f"output:{index}"]
+        one, expected = result.pop(name), oracle[f"output:{index}"]
         assert one.dtype == expected.dtype, setting
         tolerance = TOLERANCE.get(one.dtype, 1e-5)
         np.testing.assert_allclose(one, expected, tolerance, 2e-6, err_msg=setting, strict=True)
-    for name, offsets in found.items():
+    for name, offsets in result.items():
         variable, _, level = name.rpartition(".lod")
         expected = oracle[f"lod:{names.index(variable)}:{level}"]
         np.testing.assert_array_equal(offsets, expected, err_msg=setting, strict=True)
@@ -118,17 +118,17 @@ def check(operator: str, setting: str, path: Path) -> None:
 
 @pytest.mark.parametrize("operator", [*OPERATORS, *FURTHER])
 def test_computes_what_paddle_2_does(models: Path, operator: str) -> None:
-    found = list(settings(models / "operators" / "pdmodel" / operator, ".pdmodel"))
-    assert len(found) >= (2 if operator in OPERATORS else 1)
-    for setting, path in found:
+    result = list(settings(models / "operators" / "pdmodel" / operator, ".pdmodel"))
+    assert len(result) >= (2 if operator in OPERATORS else 1)
+    for setting, path in result:
         check(operator, setting, path)
 
 
 @pytest.mark.parametrize("operator", sorted({*OPERATORS, *FURTHER} - {*OLDER}))
 def test_computes_what_paddle_3_does(models: Path, operator: str) -> None:
-    found = list(settings(models / "operators" / "json" / operator, ".json"))
-    assert len(found) >= (2 if operator in OPERATORS else 1)
-    for setting, path in found:
+    result = list(settings(models / "operators" / "json" / operator, ".json"))
+    assert len(result) >= (2 if operator in OPERATORS else 1)
+    for setting, path in result:
         check(operator, setting, path)
 
 
@@ -144,7 +144,7 @@ def test_paddle_3_does_not_write_the_older_ones(models: Path) -> None:
 
 
 def test_each_operator_of_the_dialect_is_in_a_model(models: Path) -> None:
-    written = {
+    covered = {
         operator["#"].replace("1.", "pd_op.")
         for folder in ("operators", "control")
         for path in (models / folder / "json").glob("*/*.json")
@@ -152,8 +152,8 @@ def test_each_operator_of_the_dialect_is_in_a_model(models: Path) -> None:
     }
     # Only Paddle 3's own functions make these; `test_computed`, `test_paddle3` and, of what
     # quantizes, `test_quantization` have them.
-    left = {name.removeprefix("pd_op.") for name in set(COUNTERPARTS) - written}
-    assert {name for name in left if "quantize" not in name} == {
+    missing = {name.removeprefix("pd_op.") for name in set(COUNTERPARTS) - covered}
+    assert {name for name in missing if "quantize" not in name} == {
         *("assign_value_", "shape64", "masked_fill", "swiglu"),
         *("create_array", "array_length", "array_read", "array_to_tensor", "array_write_"),
     }

@@ -1,4 +1,4 @@
-"""What only Paddle 3 writes: arrays of tensors, operators that write over their input, and more."""
+"""Features of Paddle 3 only: tensor arrays, in-place operators, and more."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.small import refused
+from tests.importers.paddle.helpers import import_error, normal, outputs
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer, tensor_type
 
 from crosschip.importers import load
@@ -17,27 +16,27 @@ X = normal(0, 2, 4)
 ARRAY = {"#": "1.t_dtensor_array", "D": [{"#": "0.t_f32"}, [], "NCHW"]}
 
 
-def place(writer: Paddle3Writer, number: int) -> int:
+def write_index(writer: Paddle3Writer, number: int) -> int:
     return writer.parameter(f"i{number}", np.array([number], np.int64))
 
 
 def test_an_operator_that_writes_over_its_input(tmp_path: Path) -> None:
-    """Who reads the input afterwards reads what took its place; who has read it, what it was."""
+    """Later readers of the input read the result; earlier readers read the original value."""
     writer = Paddle3Writer()
     x = writer.input("x", "float32", [2, 4])
     before = writer.operator("1.exp", [x])
     writer.operator("1.relu_", [x])
     writer.output(before)
     writer.output(writer.operator("1.square", [x]))
-    found = outputs(load(writer.save(tmp_path)), {"x": X})
-    np.testing.assert_allclose(found[0], np.exp(X), 1e-6)
-    np.testing.assert_allclose(found[1], np.maximum(X, 0) ** 2, 1e-6)
+    result = outputs(load(writer.save(tmp_path)), {"x": X})
+    np.testing.assert_allclose(result[0], np.exp(X), 1e-6)
+    np.testing.assert_allclose(result[1], np.maximum(X, 0) ** 2, 1e-6)
 
 
 @pytest.mark.parametrize("use_stack", [False, True])
 def test_arrays_of_tensors(tmp_path: Path, use_stack: bool) -> None:
     writer = Paddle3Writer()
-    first, second = place(writer, 0), place(writer, 1)
+    first, second = write_index(writer, 0), write_index(writer, 1)
     x = writer.input("x", "float32", [2, 4])
     array = writer.operator("1.create_array", [], {"dtype": ElementType.FLOAT32}, [ARRAY])
     doubled = writer.operator("1.add", [x, x])
@@ -77,7 +76,7 @@ def test_an_array_that_nothing_fills_is_refused(tmp_path: Path) -> None:
     writer.input("x", "int64", [1])
     writer.operator("read_from_array", {"X": "a", "I": "x"}, {"Out": "y"})
     writer.output("y")
-    assert "X: 'a' is an array that control flow fills" in refused(writer.save(tmp_path))
+    assert "X: 'a' is an array that control flow fills" in import_error(writer.save(tmp_path))
 
 
 def test_a_place_in_an_array_must_be_known(tmp_path: Path) -> None:
@@ -85,7 +84,7 @@ def test_a_place_in_an_array_must_be_known(tmp_path: Path) -> None:
     writer.input("x", "int64", [1])
     writer.operator("write_to_array", {"X": "x", "I": "x"}, {"Out": "a"})
     writer.output("a")
-    assert "I: the place in an array is computed" in refused(writer.save(tmp_path))
+    assert "I: the index in an array is computed" in import_error(writer.save(tmp_path))
 
 
 def test_masked_fill(tmp_path: Path) -> None:
@@ -93,20 +92,20 @@ def test_masked_fill(tmp_path: Path) -> None:
     value = writer.parameter("v", np.array(-7, np.float32))
     x, mask = writer.input("x", "float32", [2, 4]), writer.input("m", "bool", [2, 4])
     writer.output(writer.operator("1.masked_fill", [x, mask, value]))
-    (found,) = outputs(load(writer.save(tmp_path)), {"x": X, "m": X > 0})
-    np.testing.assert_array_equal(found, np.where(X > 0, np.float32(-7), X))
+    (result,) = outputs(load(writer.save(tmp_path)), {"x": X, "m": X > 0})
+    np.testing.assert_array_equal(result, np.where(X > 0, np.float32(-7), X))
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_swiglu(tmp_path: Path, apart: bool) -> None:
+@pytest.mark.parametrize("has_gate", [False, True])
+def test_swiglu(tmp_path: Path, has_gate: bool) -> None:
     writer = Paddle3Writer()
     x = writer.input("x", "float32", [2, 4])
-    if apart:
+    if has_gate:
         gated = writer.operator("1.swiglu", [x, writer.operator("1.exp", [x])])
         expected = X / (1 + np.exp(-X)) * np.exp(X)
     else:
         gated = writer.operator("1.swiglu", [x, 0])
         expected = X[:, :2] / (1 + np.exp(-X[:, :2])) * X[:, 2:]
     writer.output(gated)
-    (found,) = outputs(load(writer.save(tmp_path)), {"x": X})
-    np.testing.assert_allclose(found, expected, 1e-6)
+    (result,) = outputs(load(writer.save(tmp_path)), {"x": X})
+    np.testing.assert_allclose(result, expected, 1e-6)

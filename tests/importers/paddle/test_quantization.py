@@ -1,4 +1,4 @@
-"""Quantized programs of Paddle: its operators by their formulas, and what becomes of a network."""
+"""Quantized programs of Paddle: operators compared with formulas, and a whole network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.helpers import normal, outputs
 from tests.importers.paddle.writers import Floats, Paddle2Writer, Paddle3Writer, tensor_type
 
 import crosschip
@@ -22,22 +22,25 @@ TWO = np.array([2.0], np.float32)
 ZERO = np.zeros(1, np.float32)
 
 
-def steps(x: Array, scale: Any) -> Array:
+def quantize(x: Array, scale: Any) -> Array:
     return np.asarray(np.clip(np.rint(x / scale * 127), -128, 127))
 
 
-def along(scale: Array, axis: int, rank: int) -> Array:
+def expand_scales(scale: Array, axis: int, rank: int) -> Array:
     return scale.reshape((-1,) + (1,) * (rank - 1 - axis))
 
 
-Written = tuple[str, dict[str, str], dict[str, Any], str]
+OperatorCase = tuple[str, dict[str, str], dict[str, Any], str]
 
 
-def made(
-    folder: Path, written: Written, inputs: Mapping[str, Array], parameters: Mapping[str, Array]
+def run_operator(
+    folder: Path,
+    case: OperatorCase,
+    inputs: Mapping[str, Array],
+    parameters: Mapping[str, Array],
 ) -> Array:
-    """The only output of a program of one operator."""
-    type_, slots, attributes, output = written
+    """Return the only output of a program with one operator."""
+    type_, slots, attributes, output = case
     writer = Paddle2Writer()
     for name, array in inputs.items():
         writer.input(name, str(array.dtype), array.shape)
@@ -45,8 +48,8 @@ def made(
         writer.parameter(name, array)
     writer.operator(type_, slots, {output: "made"}, attributes)
     writer.output("made")
-    (found,) = outputs(load(writer.save(folder)), inputs)
-    return found
+    (result,) = outputs(load(writer.save(folder)), inputs)
+    return result
 
 
 LINEAR = {"X": "x", "Scale": "scale", "ZeroPoint": "zero"}
@@ -54,60 +57,60 @@ MOVING = {"X": "x", "InScale": "scale"}
 TESTING = {"bit_length": 8, "is_test": True}
 ONE = 1 / 127 * 1.01
 
-CASES: dict[str, tuple[Written, dict[str, Array], Callable[[Array], Array], float]] = {
+CASES: dict[str, tuple[OperatorCase, dict[str, Array], Callable[[Array], Array], float]] = {
     "quantize_linear": (
         ("quantize_linear", LINEAR, {"quant_axis": -1, **TESTING}, "Y"),
         {"scale": TWO, "zero": ZERO},
-        lambda x: steps(x, 2.0),
+        lambda x: quantize(x, 2.0),
         1,
     ),
     "quantize_linear by channel": (
         ("quantize_linear", LINEAR, {"quant_axis": 1, **TESTING}, "Y"),
         {"scale": CHANNELS, "zero": np.zeros(4, np.float32)},
-        lambda x: steps(x, along(CHANNELS, 1, 3)),
+        lambda x: quantize(x, expand_scales(CHANNELS, 1, 3)),
         1,
     ),
     "fake_quantize_moving_average_abs_max": (
         ("fake_quantize_moving_average_abs_max", MOVING, TESTING, "Out"),
         {"scale": TWO},
-        lambda x: steps(np.clip(x, -2, 2), 2.0),
+        lambda x: quantize(np.clip(x, -2, 2), 2.0),
         1,
     ),
     "fake_quantize_range_abs_max": (
         ("fake_quantize_range_abs_max", MOVING, TESTING, "Out"),
         {"scale": TWO},
-        lambda x: steps(np.clip(x, -2, 2), 2.0),
+        lambda x: quantize(np.clip(x, -2, 2), 2.0),
         1,
     ),
     "fake_quantize_dequantize_moving_average_abs_max": (
         ("fake_quantize_dequantize_moving_average_abs_max", MOVING, TESTING, "Out"),
         {"scale": TWO},
-        lambda x: steps(np.clip(x, -2, 2), 2.0) * 2 / 127,
+        lambda x: quantize(np.clip(x, -2, 2), 2.0) * 2 / 127,
         2 * ONE,
     ),
     "fake_quantize_abs_max": (
         ("fake_quantize_abs_max", {"X": "x"}, {"bit_length": 8}, "Out"),
         {},
-        lambda x: steps(x, np.abs(x).max()),
+        lambda x: quantize(x, np.abs(x).max()),
         1,
     ),
     "fake_quantize_dequantize_abs_max": (
         ("fake_quantize_dequantize_abs_max", {"X": "x"}, {"bit_length": 8}, "Out"),
         {},
-        lambda x: steps(x, np.abs(x).max()) * np.abs(x).max() / 127,
+        lambda x: quantize(x, np.abs(x).max()) * np.abs(x).max() / 127,
         3 * ONE,
     ),
     "fake_channel_wise_quantize_abs_max": (
         ("fake_channel_wise_quantize_abs_max", {"X": "x"}, {"quant_axis": 1}, "Out"),
         {},
-        lambda x: steps(x, np.abs(x).max((0, 2), keepdims=True)),
+        lambda x: quantize(x, np.abs(x).max((0, 2), keepdims=True)),
         1,
     ),
     "fake_channel_wise_quantize_dequantize_abs_max": (
         ("fake_channel_wise_quantize_dequantize_abs_max", {"X": "x"}, {"quant_axis": 1}, "Out"),
         {},
         lambda x: (
-            steps(x, np.abs(x).max((0, 2), keepdims=True))
+            quantize(x, np.abs(x).max((0, 2), keepdims=True))
             * np.abs(x).max((0, 2), keepdims=True)
             / 127
         ),
@@ -127,7 +130,7 @@ CASES: dict[str, tuple[Written, dict[str, Array], Callable[[Array], Array], floa
             "Out",
         ),
         {"scale": CHANNELS},
-        lambda x: x * along(CHANNELS, 1, 3) / 127,
+        lambda x: x * expand_scales(CHANNELS, 1, 3) / 127,
         1e-6,
     ),
     "moving_average_abs_max_scale": (
@@ -141,12 +144,12 @@ CASES: dict[str, tuple[Written, dict[str, Array], Callable[[Array], Array], floa
 
 @pytest.mark.parametrize("case", CASES)
 def test_as_the_formula(tmp_path: Path, case: str) -> None:
-    written, parameters, formula, step = CASES[case]
-    found = made(tmp_path, written, {"x": X}, parameters)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, formula(X), rtol=1e-6, atol=step)
-    apart = np.abs(found - formula(X)) > 1e-6
-    assert apart[np.abs(X) < 2].mean() < 0.05  # beyond the scale, there is one integer more
+    operator, parameters, formula, step = CASES[case]
+    result = run_operator(tmp_path, operator, {"x": X}, parameters)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, formula(X), rtol=1e-6, atol=step)
+    differs = np.abs(result - formula(X)) > 1e-6
+    assert differs[np.abs(X) < 2].mean() < 0.05  # values beyond the scale may differ by one
 
 
 POSITIONS = {
@@ -168,24 +171,24 @@ def test_in_the_form_of_paddle_3(tmp_path: Path, case: str) -> None:
     numbers |= {name: writer.parameter(name, array) for name, array in parameters.items()}
     if "Scales" in slots:
         numbers["scale"] = writer.combine([numbers["scale"]])
-    places = POSITIONS.get(type_, ("X",))
-    inputs = [numbers[slots[slot]] if slot in slots else 0 for slot in places]
-    made = writer.operator(f"1.{type_}", inputs, attributes, [tensor_type("float32", X.shape)])
-    writer.output(made)
-    (found,) = outputs(load(writer.save(tmp_path)), {"x": X})
-    np.testing.assert_allclose(found, formula(X), rtol=1e-6, atol=step)
+    slot_order = POSITIONS.get(type_, ("X",))
+    inputs = [numbers[slots[slot]] if slot in slots else 0 for slot in slot_order]
+    output = writer.operator(f"1.{type_}", inputs, attributes, [tensor_type("float32", X.shape)])
+    writer.output(output)
+    (result,) = outputs(load(writer.save(tmp_path)), {"x": X})
+    np.testing.assert_allclose(result, formula(X), rtol=1e-6, atol=step)
 
 
 @pytest.mark.parametrize("type_", ["quantize_linear", "dequantize_linear"])
 def test_an_operator_that_only_observes_changes_nothing(type_: str, tmp_path: Path) -> None:
-    written = (type_, LINEAR, {"quant_axis": -1, "only_observer": True, **TESTING}, "Y")
+    operator = (type_, LINEAR, {"quant_axis": -1, "only_observer": True, **TESTING}, "Y")
     np.testing.assert_array_equal(
-        made(tmp_path, written, {"x": X}, {"scale": TWO, "zero": ZERO}), X
+        run_operator(tmp_path, operator, {"x": X}, {"scale": TWO, "zero": ZERO}), X
     )
 
 
 def test_scales_in_attributes(tmp_path: Path) -> None:
-    """As Paddle Lite's tools write them: two layers of integers, and then a float one."""
+    """A program of Paddle Lite's tools, with two integer layers and a float layer."""
     random = np.random.default_rng(6)
     image = random.normal(size=(1, 3, 6, 6)).astype(np.float32)
     filters = random.integers(-127, 128, (4, 3, 1, 1)).astype(np.int8)
@@ -193,14 +196,14 @@ def test_scales_in_attributes(tmp_path: Path) -> None:
     writer = Paddle2Writer()
     writer.input("x", "float32", image.shape)
     writer.parameter("filters", filters)
-    places = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
-    own = {
+    settings = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
+    scale_attributes = {
         "Input0_scale": Floats([0.02]),
         "Filter0_scale": Floats(scales),
         "Output0_scale": Floats([0.1]),
     }
     slots = {"Input": "x", "Filter": "filters"}
-    named = {**places, "enable_int8": True, **own}
+    named = {**settings, "enable_int8": True, **scale_attributes}
     writer.operator("conv2d", slots, {"Output": "y"}, named)
     rest = {"enable_int8": True, "X0_scale": Floats([0.1]), "Out0_scale": Floats([0.05])}
     writer.operator("relu", {"X": "y"}, {"Out": "z"}, rest)
@@ -208,12 +211,12 @@ def test_scales_in_attributes(tmp_path: Path) -> None:
     writer.output("made")
     model = load(writer.save(tmp_path))
 
-    def rounded(reals: Array, scale: float) -> Array:
+    def quantize_dequantize(reals: Array, scale: float) -> Array:
         return np.asarray(np.clip(np.rint(reals / scale), -128, 127) * scale)
 
-    weights = filters[:, :, 0, 0] * along(np.array(scales), 0, 2)
-    products = np.einsum("oc,bchw->bohw", weights, rounded(image, 0.02))
-    expected = np.tanh(rounded(np.maximum(rounded(products, 0.1), 0), 0.05))
+    weights = filters[:, :, 0, 0] * expand_scales(np.array(scales), 0, 2)
+    products = np.einsum("oc,bchw->bohw", weights, quantize_dequantize(image, 0.02))
+    expected = np.tanh(quantize_dequantize(np.maximum(quantize_dequantize(products, 0.1), 0), 0.05))
     kinds = [operation.type for operation in model.operations]
     assert (kinds.count("QUANTIZE"), kinds.count("DEQUANTIZE")) == (3, 4)
     for device in ("reference", "onnxruntime", "openvino"):
@@ -223,7 +226,7 @@ def test_scales_in_attributes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if "abs_max" in case and "fake_q" in case])
 def test_weights_are_quantized_once(tmp_path: Path, case: str) -> None:
-    """A constant is rounded as what is computed is."""
+    """Constants are rounded like computed tensors."""
     (type_, slots, attributes, output), parameters, formula, step = CASES[case]
     writer = Paddle2Writer()
     writer.input("y", "float32", WEIGHT.shape)
@@ -232,12 +235,12 @@ def test_weights_are_quantized_once(tmp_path: Path, case: str) -> None:
     writer.operator(type_, slots, {output: "made"}, attributes)
     writer.operator("elementwise_add", {"X": "y", "Y": "made"}, {"Out": "sum"}, {})
     writer.output("sum")
-    (found,) = outputs(load(writer.save(tmp_path)), {"y": np.zeros_like(WEIGHT)})
-    np.testing.assert_allclose(found, formula(WEIGHT), rtol=1e-6, atol=step)
+    (result,) = outputs(load(writer.save(tmp_path)), {"y": np.zeros_like(WEIGHT)})
+    np.testing.assert_allclose(result, formula(WEIGHT), rtol=1e-6, atol=step)
 
 
 def test_a_quantized_convolution_is_one_of_integers(tmp_path: Path) -> None:
-    """As PaddleSlim exports it: every device computes it within a step of the formula."""
+    """A program as PaddleSlim exports it; all devices are within one step of the formula."""
     random = np.random.default_rng(5)
     image = random.normal(size=(1, 3, 6, 6)).astype(np.float32)
     filters = random.integers(-127, 128, (4, 3, 1, 1)).astype(np.int8)
@@ -258,16 +261,16 @@ def test_a_quantized_convolution_is_one_of_integers(tmp_path: Path) -> None:
     writer.operator("dequantize_linear", {**LINEAR, "X": "q"}, {"Y": "image"}, linear)
     weights = {"X": "filters", "Scale": "scales", "ZeroPoint": "zeros"}
     writer.operator("dequantize_linear", weights, {"Y": "w"}, {"quant_axis": 0, **TESTING})
-    places = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
-    writer.operator("conv2d", {"Input": "image", "Filter": "w"}, {"Output": "y"}, places)
+    settings = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
+    writer.operator("conv2d", {"Input": "image", "Filter": "w"}, {"Output": "y"}, settings)
     last = {"X": "y", "Scale": "end", "ZeroPoint": "zero"}
     writer.operator("quantize_linear", last, {"Y": "r"}, linear)
     writer.operator("dequantize_linear", {**last, "X": "r"}, {"Y": "made"}, linear)
     writer.output("made")
     model = load(writer.save(tmp_path))
-    reals = steps(image, 2.0) * 2 / 127
-    weighted = filters[:, :, 0, 0] * along(CHANNELS, 0, 2) / 127
-    expected = steps(np.einsum("oc,bchw->bohw", weighted, reals), 9.0) * 9 / 127
+    reals = quantize(image, 2.0) * 2 / 127
+    weighted = filters[:, :, 0, 0] * expand_scales(CHANNELS, 0, 2) / 127
+    expected = quantize(np.einsum("oc,bchw->bohw", weighted, reals), 9.0) * 9 / 127
     for device in ("reference", "onnxruntime", "openvino"):
         with crosschip.compile(model, device, cache=False) as compiled:
             np.testing.assert_allclose(compiled(image), expected, atol=9 * ONE)
@@ -276,15 +279,15 @@ def test_a_quantized_convolution_is_one_of_integers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "attributes", "told"),
+    ("parameters", "attributes", "message"),
     [
         ({"scale": TWO, "zero": np.ones(1, np.float32)}, {}, "ZeroPoint: must be constant, and 0"),
         ({"scale": TWO, "zero": ZERO}, {"bit_length": 5}, "integers of 5 bits"),
     ],
 )
 def test_what_cannot_be_expressed(
-    tmp_path: Path, parameters: dict[str, Array], attributes: dict[str, Any], told: str
+    tmp_path: Path, parameters: dict[str, Array], attributes: dict[str, Any], message: str
 ) -> None:
-    written = ("quantize_linear", LINEAR, {"quant_axis": -1, **TESTING, **attributes}, "Y")
-    with pytest.raises(UnsupportedError, match=told):
-        made(tmp_path, written, {"x": X}, parameters)
+    operator = ("quantize_linear", LINEAR, {"quant_axis": -1, **TESTING, **attributes}, "Y")
+    with pytest.raises(UnsupportedError, match=message):
+        run_operator(tmp_path, operator, {"x": X}, parameters)

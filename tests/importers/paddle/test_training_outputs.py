@@ -1,4 +1,4 @@
-"""Outputs that only training has a use for: shapes to go back to, and statistics."""
+"""Outputs for training only: shapes for the backward pass, and statistics."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.small import VALUE, refused, small
+from tests.importers.paddle.helpers import VALUE, import_error, normal, outputs, small
 from tests.importers.paddle.writers import Paddle2Writer, record
 
 from crosschip.importers import load
@@ -30,7 +29,7 @@ RESHAPED: list[tuple[str, Mapping[str, Any], Array]] = [
 
 
 def reshaping(type: str, attributes: Mapping[str, Any], sizes: list[int]) -> Paddle2Writer:
-    """A model of one operator that reads `x` and makes `y` and the shape `s`."""
+    """Return a model with one operator that reads `x` and outputs `y` and the shape `s`."""
     writer = Paddle2Writer()
     writer.input("x", "float32", sizes)
     writer.operator(type, {"X": "x"}, {"Out": "y", "XShape": "s"}, attributes)
@@ -65,7 +64,7 @@ def test_a_stored_shape_of_another_size_is_of_no_account(
 def test_a_stored_shape_that_no_operator_makes_is_of_no_account(
     tmp_path: Path, type: str, attributes: Mapping[str, Any], expected: Array
 ) -> None:
-    """Paddle takes what only training needs from an operator, and leaves its variable."""
+    """Paddle removes training outputs from operators, but keeps their variables."""
     writer = Paddle2Writer()
     writer.input("x", "float32", IMAGE.shape)
     writer.parameter("s", np.ones(7, np.float32))
@@ -93,14 +92,14 @@ def test_a_parameter_that_nothing_reads_may_be_anything(tmp_path: Path) -> None:
     x = normal(6, 2, 3)
     np.testing.assert_array_equal(outputs(load(path), {"x": x})[0], x)
     file.write_bytes(head.pack(0, 9) + content[head.size :])
-    assert "parameter 'a': has 9 levels of detail (LoD)" in refused(path)
+    assert "parameter 'a': has 9 levels of detail (LoD)" in import_error(path)
 
 
 def test_the_file_of_a_parameter_that_nothing_reads_may_be_missing(tmp_path: Path) -> None:
     writer = small()
     writer.parameter("a", VALUE)
     (tmp_path / "__model__").write_bytes(writer.program.SerializeToString())
-    assert "w: there is no such file" in refused(tmp_path / "__model__")
+    assert "w: there is no such file" in import_error(tmp_path / "__model__")
     (tmp_path / "w").write_bytes(record(VALUE))
     x = normal(6, 2, 3)
     np.testing.assert_array_equal(outputs(load(tmp_path), {"x": x})[0], x)
@@ -110,13 +109,14 @@ def test_a_parameter_that_is_read_before_it_is_made_must_fit(tmp_path: Path) -> 
     writer = small()
     writer.operator("assign", {"X": "y"}, {"Out": "w"})
     writer.block.vars[1].type.lod_tensor.tensor.dims[:] = [3, 4]
-    assert "parameter 'w': is float32[3, 3], but the program has it as float32[3, 4]" in refused(
-        writer.save(tmp_path)
+    assert (
+        "parameter 'w': is float32[3, 3], but the program has it as float32[3, 4]"
+        in import_error(writer.save(tmp_path))
     )
 
 
 def test_statistics_of_batch_normalization(tmp_path: Path) -> None:
-    """They are those that it normalizes by; Paddle hands out memory that it never wrote."""
+    """The outputs are the statistics of the inputs; Paddle returns uninitialized memory."""
     mean, variance = normal(2, 4), np.square(normal(3, 4)) + np.float32(0.1)
     writer = Paddle2Writer()
     writer.input("x", "float32", [-1, 4])
@@ -130,12 +130,12 @@ def test_statistics_of_batch_normalization(tmp_path: Path) -> None:
     y, *statistics = outputs(load(writer.save(tmp_path)), {"x": x})
     deviation = np.sqrt(variance + 0.5)
     np.testing.assert_allclose(y, (x - mean) / deviation, rtol=1e-5)
-    for found, expected in zip(statistics, (mean, variance, mean, 1 / deviation), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    for result, expected in zip(statistics, (mean, variance, mean, 1 / deviation), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 def test_statistics_of_instance_normalization(tmp_path: Path) -> None:
-    """A mean an image and channel, and one over the deviation."""
+    """The outputs are the mean and the reciprocal deviation of each image and channel."""
     writer = Paddle2Writer()
     writer.input("x", "float32", [-1, 3, -1, -1])
     slots = {"Y": "y", "SavedMean": "sm", "SavedVariance": "sv"}

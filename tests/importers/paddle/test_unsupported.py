@@ -1,4 +1,4 @@
-"""Uses of operators that are refused, and what the messages say."""
+"""Error messages for operators and variants that are not supported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.importers.paddle.small import altered, refused, small, small_3
+from tests.importers.paddle.helpers import import_error, modified_model, small, small_3
 from tests.importers.paddle.writers import Floats
 
 from crosschip.importers import load
@@ -108,8 +108,8 @@ def test_a_use_that_cannot_be_expressed_is_named(
     attributes: dict[str, Any],
     message: str,
 ) -> None:
-    path = altered(models, operator, setting, tmp_path, **attributes)
-    assert re.search(rf"operator \d \({operator}\): .*{message}", refused(path))
+    path = modified_model(models, operator, setting, tmp_path, **attributes)
+    assert re.search(rf"operator \d \({operator}\): .*{message}", import_error(path))
 
 
 WRONG = [
@@ -135,7 +135,7 @@ def test_an_attribute_of_another_type_is_named(
     value: object,
     message: str,
 ) -> None:
-    path = altered(models, operator, setting, tmp_path, **{attribute: value})
+    path = modified_model(models, operator, setting, tmp_path, **{attribute: value})
     with pytest.raises(ModelFileError) as caught:
         load(path)
     assert f"({operator})" in str(caught.value)

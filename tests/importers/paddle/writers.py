@@ -1,4 +1,4 @@
-"""Writes Paddle models of both formats, operator by operator, as Paddle itself lays them out."""
+"""Writers of Paddle models in both formats, operator by operator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Paddle2Writer:
     """A program of Paddle 2, and its parameters.
 
     Attributes:
-        program: the message, for tests that change it at will.
+        program: the message, which tests may modify.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Paddle2Writer:
         return op
 
     def output(self, name: str) -> None:
-        """Hand a variable out."""
+        """Make a variable an output of the program."""
         self.operator("fetch", {"X": name}, {"Out": "fetch"}, {"col": self._fetched})
         self._fetched += 1
 
@@ -99,7 +99,7 @@ class Paddle3Writer:
     """A program of Paddle 3, and its parameters.
 
     Attributes:
-        operators: the operators as JSON, for tests that change them at will.
+        operators: the operators as JSON, which tests may modify.
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class Paddle3Writer:
         attributes: Attributes | None = None,
         types: Sequence[dict[str, Any]] | None = None,
     ) -> int:
-        """Append an operator that makes values of the types; return the number of the first."""
+        """Append an operator with results of these types; return the number of the first."""
         made = [tensor_type("float32", [])] if types is None else types
         numbers = [self._number(type) for type in made]
         self.operators.append(
@@ -172,7 +172,7 @@ class Paddle3Writer:
         return self.operator("0.combine", numbers, {}, [type])
 
     def output(self, number: int) -> None:
-        """Hand a value out."""
+        """Make a value an output of the program."""
         column = sum(op["#"] == "1.fetch" for op in self.operators)
         self.operator("1.fetch", [number], {"name": f"fetch_name_{column}", "col": column})
 
@@ -198,7 +198,7 @@ class Paddle3Writer:
 
 
 class Double(float):
-    """A number that Paddle 3 writes with 64 bits."""
+    """A 64-bit float attribute in Paddle 3."""
 
 
 class Floats(list[float]):

@@ -108,7 +108,7 @@ def calls(model: Model, profiles: Sequence[Mapping[str, int]] = ()) -> Calls:
             message names it.
     """
     writer = _Writer(profiles)
-    inputs, outputs = writer.written(model)
+    inputs, outputs = writer.write(model)
     writer.calls.inputs, writer.calls.outputs = tuple(inputs), tuple(outputs)
     return writer.calls
 
@@ -136,9 +136,9 @@ class _Writer(Writer[NNAdapterOperationCode]):
 
     def call(self, key: NNAdapterOperationCode, expressed: Expressed) -> None:
         read = tuple(
-            None if operand is None else self.place(operand) for operand in expressed.inputs
+            None if operand is None else self.index_of(operand) for operand in expressed.inputs
         )
-        outputs = tuple(map(self.place, expressed.outputs))
+        outputs = tuple(map(self.index_of, expressed.outputs))
         self.calls.operations.append(OperationCall(key, read, outputs))
 
 

@@ -117,7 +117,7 @@ def calls(model: Model) -> Calls:
     if not model.inputs or not model.outputs:
         raise UnsupportedError(f"{model.name!r}: NNRt has no models without inputs or outputs")
     writer = _Writer()
-    inputs, outputs = writer.written(model)
+    inputs, outputs = writer.write(model)
     writer.calls.inputs, writer.calls.outputs = tuple(inputs), tuple(outputs)
     return writer.calls
 
@@ -159,18 +159,18 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
         inputs, parameters = expression.inputs[:count], expression.inputs[count:]
         while inputs[-1] is None:
             inputs = inputs[:-1]
-        read = [self.place(_present(operand, code)) for operand in inputs]
+        read = [self.index_of(_present(operand, code)) for operand in inputs]
         parameter_tensors = [
             self._parameter(operand, type_)
             for operand, type_ in zip(parameters, entry.parameters, strict=True)
             if operand is not None
         ]
-        outputs = tuple(map(self.place, expression.outputs))
+        outputs = tuple(map(self.index_of, expression.outputs))
         self.calls.operations.append(
             OperationCall(code, tuple(parameter_tensors), tuple(read), outputs)
         )
 
-    def copied(self, operand: Operand, copy: Operand) -> Operator:
+    def copy_operation(self, operand: Operand, copy: Operand) -> Operator:
         type_, name = operand.type, f"{operand.name}.copied"
         if type_.quantization is None:
             return Cast(name, Cast.bind(name, (operand, type_.element_type), {}), (copy,))
@@ -178,7 +178,7 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
         return Transpose(name, Transpose.bind(name, (operand, perm), {}), (copy,))
 
     def _parameter(self, operand: Operand, type_: OH_NN_TensorType) -> int:
-        place = self.place(operand)
+        place = self.index_of(operand)
         tensor, value = self.calls.tensors[place]
         self.calls.tensors[place] = replace(tensor, type=type_), value
         return place

@@ -35,7 +35,7 @@ from crosschip.apis.nnrt.rows import parameter_types, rows
 from crosschip.apis.nnrt.types import OH_NN_Tensor
 from crosschip.ir import Error, Quantization
 from crosschip.mapping.common import quantized_axis
-from crosschip.mapping.translation import Several
+from crosschip.mapping.rules import Variadic
 from crosschip.runtime.compile.front_door import explain
 
 _MOST = 200
@@ -255,7 +255,7 @@ def _quantization(
 
 def _check_counts(code: OH_NN_OperationType, input_count: int, output_count: int) -> None:
     entries = rows()[code]
-    several = any(isinstance(rule, Several) for entry in entries for rule in entry.row.operands)
+    several = any(isinstance(rule, Variadic) for entry in entries for rule in entry.row.operands)
     most = max(entry.inputs for entry in entries)
     least = most - (code is OH_NN_OperationType.OH_NN_OPS_FULL_CONNECTION)
     if input_count < least or (input_count > most and not several):

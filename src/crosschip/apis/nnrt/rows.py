@@ -12,7 +12,12 @@ from crosschip.apis.nnrt.enumerations import OH_NN_DataType, OH_NN_OperationType
 from crosschip.ir import Operand, UnsupportedError, constant
 from crosschip.mapping.common import NNRT_CODES
 from crosschip.mapping.opsets import opset_mapping
-from crosschip.mapping.translation import Expressed, Row, export_operation, row_of
+from crosschip.mapping.translation import (
+    Expressed,
+    Row,
+    export_operation,
+    row_of,
+)
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.slots import Parameter
 
@@ -115,12 +120,12 @@ def expressed(entry: Entry, operation: Operator) -> Expressed:
 def _typed(operand: Operand, type_: OH_NN_TensorType, slot: str, operation: Operator) -> Operand:
     where = f"{operation.name!r}: {operation.type}.{slot}"
     if operand.value is None:
-        raise UnsupportedError(f"{where}: must be constant there")
+        raise UnsupportedError(f"{where}: must be constant in the target")
     array = np.asarray(operand.value)
     name = parameter_types(type_)[0].name.removeprefix("OH_NN_").lower()
     held = array.astype(name)
     if not np.array_equal(held, array):
-        raise UnsupportedError(f"{where}: there is no number for {array.tolist()}")
+        raise UnsupportedError(f"{where}: has no code for {array.tolist()}")
     parameter = getattr(type(operation), slot) if slot else None
     if isinstance(parameter, Parameter) and parameter.rank == 0:
         held = held.reshape(())

@@ -1,11 +1,11 @@
 """Importer of Paddle models, of Paddle 1 and 2 (ProgramDesc) and of Paddle 3 (PIR).
 
-It takes `NAME.pdmodel` or `NAME.json` with `NAME.pdiparams` beside it, `__model__` with
-`__params__` or with one file a parameter, and a folder that holds one of these; and Paddle Lite's
-`.nb`, which `lite` reads. Step by step:
-`files` finds the files, `paddle2` or `paddle3` reads the program into one form (`program`),
-`parameters` finds the parameters in theirs, and `graph` calls the function that each operator has
-in `operators`.
+It imports `NAME.pdmodel` or `NAME.json` with `NAME.pdiparams`, `__model__` with `__params__` or
+with one file per parameter, a folder that holds one of these, and Paddle Lite's `.nb` (`lite`).
+
+`files` finds the files, `paddle2` or `paddle3` reads the program into a common form (`program`),
+`parameters` reads the parameters, and `graph` calls the import function of each operator, which
+`operators` registers.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from crosschip.ir import Model, ModelError, ModelFileError, UnsupportedError
 from crosschip.ir.files import DataFile, Held, Source
 
 _BLOCKS = b"\n"
-"""The first bytes of a `ProgramDesc`: it begins with its blocks."""
+"""The first byte of a `ProgramDesc`: the tag of the field `blocks`."""
 
 
 def recognizes(source: Path | bytes) -> bool:
-    """Tell whether it is the path of a program or of a folder with one, or a program's content.
+    """Return whether a path is a program or a folder with one, or whether bytes are a program.
 
     Raises:
         ModelFileError: the folder cannot be read.
     """
     if isinstance(source, bytes):
-        is_program = source.startswith(_BLOCKS) or files.says_pir(source)
-        return is_program or files.says_lite(source)
+        is_program = source.startswith(_BLOCKS) or files.contains_pir(source)
+        return is_program or files.is_lite_content(source)
     return source.suffix == files.LITE_SUFFIX or bool(files.programs(source))
 
 
 def load(source: Path | bytes) -> Model:
-    """Import a model; its large parameters stay in their file until they are needed.
+    """Import a model; large parameters stay in their file until they are needed.
 
-    Inputs have Paddle's names. Outputs have the names of the variables that are fetched (Paddle 2)
-    or the fetch names (Paddle 3). A size that Paddle leaves open becomes a symbol. Levels of
-    sequences (LoD) that something reads are inputs `NAME.lod0`, …, those that are made outputs.
+    Inputs have Paddle's names. Outputs have the names of the fetched variables (Paddle 2) or the
+    fetch names (Paddle 3). An unknown size becomes a symbol. LoD levels that an operator reads are
+    inputs `NAME.lod0`, …; LoD levels that operators compute are outputs.
 
     Args:
-        source: the program, beside which its parameters are; a folder with one; or the content of
-            a program that has no parameters.
+        source: the program, with its parameters in the same folder; a folder with a program; or
+            the content of a program without parameters.
 
     Raises:
-        ModelFileError: a file is missing or damaged, or the two do not belong together.
+        ModelFileError: a file is missing or damaged, or the parameters do not match the program.
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
-    if isinstance(source, bytes) and not files.says_lite(source):
+    if isinstance(source, bytes) and not files.is_lite_content(source):
         return load_parts(source, None)
     if isinstance(source, bytes) or source.suffix == files.LITE_SUFFIX:
         return load_lite(source)
@@ -68,14 +68,14 @@ def load_parts(
     parameters: Path | bytes | None,
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Model:
-    """Import a model whose program and parameters are told each by itself, as `load` does.
+    """Import a model from a program and its parameters; see `load`.
 
     Args:
-        program: the file, of whatever name, or its content.
-        parameters: the file that holds all of them or the folder with a file for each; the content
-            of the one file; `None` if there are none.
-        shapes: the sizes of inputs, by name, where they are others than the program says; -1 for
-            one that is open.
+        program: the file, with any name, or its content.
+        parameters: the file of all parameters or its content; or the folder with one file per
+            parameter; `None` if there are none.
+        shapes: shapes of inputs, by name, that replace those in the program; -1 for an unknown
+            size.
 
     Raises:
         ModelFileError, UnsupportedError: as for `load`.
@@ -87,10 +87,10 @@ def load_parts(
 
 
 def load_lite(source: Path | bytes, shapes: Mapping[str, Sequence[int]] | None = None) -> Model:
-    """Import a model that Paddle Lite's tools have optimised, as `load` does.
+    """Import a model that Paddle Lite's tools have optimized; see `load`.
 
     Args:
-        source: the file `.nb`, or its content.
+        source: the `.nb` file, or its content.
         shapes: as for `load_parts`.
 
     Raises:
@@ -102,10 +102,10 @@ def load_lite(source: Path | bytes, shapes: Mapping[str, Sequence[int]] | None =
         where, name = "the model in memory", "model"
         content: Source = Held(source)
     else:
-        where, name, content = str(source), source.stem, _opened(source)
+        where, name, content = str(source), source.stem, _open(source)
     with _in_file(where):
         program, values = lite.read(content)
-        program = program.reshaped(shapes or {})
+        program = program.with_input_shapes(shapes or {})
     graph.check(where, program)
     with _in_file(where):
         return graph.build(name, program, values)
@@ -122,8 +122,8 @@ def _load(
     from crosschip.importers.paddle.parameters import read
 
     with _in_file(where):
-        program = (paddle3 if files.says_pir(content) else paddle2).read(content)
-    program = program.reshaped(shapes)
+        program = (paddle3 if files.contains_pir(content) else paddle2).read(content)
+    program = program.with_input_shapes(shapes)
     graph.check(where, program)
     if parameters is None and program.parameters:
         raise ModelFileError(
@@ -137,7 +137,7 @@ def _load(
 
 @contextmanager
 def _in_file(where: str) -> Iterator[None]:
-    """Name the file in errors; a broken rule is the file's fault."""
+    """Add the file's name to errors, and turn `ModelError` into `ModelFileError`."""
     try:
         yield
     except ModelError as error:
@@ -148,14 +148,14 @@ def _in_file(where: str) -> Iterator[None]:
 
 
 def _content(path: Path) -> bytes:
-    file = _opened(path)
+    file = _open(path)
     try:
         return file.read(0, file.size)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _opened(path: Path) -> DataFile:
+def _open(path: Path) -> DataFile:
     try:
         return DataFile(path)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Paddle 3's names for the operators, slots and attributes of Paddle 2.
+"""The operators, slots and attributes of Paddle 2 that correspond to those of Paddle 3.
 
-Paddle 3 (PIR) writes an operator's inputs and outputs by position, and turned many attributes into
-inputs; here every position gets the name that it has in Paddle 2.
+Paddle 3 (PIR) identifies an operator's inputs and outputs by position, and has inputs for many
+attributes of Paddle 2. The table gives the name in Paddle 2 of each position.
 
 Source: paddle/phi/ops/yaml/ops.yaml (the positions) and op_compat.yaml (the names) of Paddle 3.
 """
@@ -12,15 +12,14 @@ from collections.abc import Mapping
 
 
 class Counterpart:
-    """An operator of Paddle 2 that computes what one of Paddle 3 does.
+    """The operator of Paddle 2 that computes the same as one of Paddle 3.
 
     Args:
-        type: its name; that in Paddle 3 where it computes something else in Paddle 2.
-        inputs: the slot, or the attribute, that each input is, in order; the last one takes all
-            that are left if its name ends in `*`.
-        outputs: the slots that the first outputs are, in order, likewise; the others are for
-            training.
-        attributes: the name of each attribute that is called otherwise, by its name in Paddle 3.
+        type: its type in Paddle 2; the type in Paddle 3 if Paddle 2 has no equal operator.
+        inputs: the slot or attribute of each input, in order; a last name that ends in `*` takes
+            all remaining inputs.
+        outputs: the slot of each output, likewise; further outputs are for training only.
+        attributes: the names of renamed attributes, by their names in Paddle 3.
     """
 
     def __init__(
@@ -37,10 +36,25 @@ _INTERPOLATION = "X OutSize SizeTensor Scale"
 _LINEAR = ("X Scale ZeroPoint InAccum InState", "Y OutState OutAccum OutScale")
 _MOVING = ("X InScale InAccum InState", "Out OutScale OutState OutAccum")
 
+_UNARY = """
+    abs acos acosh asin asinh assign atan atanh bitwise_not ceil celu channel_shuffle cos cosh
+    cumprod elu erf exp expm1 flip floor gelu is_empty log log10 log1p log2 log_softmax
+    logical_not logit logsigmoid logsumexp lrn maxout meshgrid p_norm partial_concat
+    partial_sum pixel_shuffle pixel_unshuffle reciprocal relu relu6 rsqrt selu shuffle_channel
+    sigmoid sign silu sin sinh softmax softplus softsign sqrt square squared_l2_norm stanh
+    swish tan tanh tanh_shrink temporal_shift thresholded_relu trunc
+"""
+"""The operators with equal names in Paddle 2 and 3, input `X` and output `Out`."""
+_BINARY = """
+    bitwise_and bitwise_or bitwise_xor bmm dist dot elementwise_pow equal equal_all
+    greater_equal greater_than im2sequence kron less_equal less_than logical_and logical_or
+    logical_xor not_equal
+"""
+"""The operators with equal names in Paddle 2 and 3, inputs `X` and `Y`, and output `Out`."""
+
 COUNTERPARTS: Mapping[str, Counterpart] = {
-    "pd_op.abs": Counterpart("abs"),
-    "pd_op.acos": Counterpart("acos"),
-    "pd_op.acosh": Counterpart("acosh"),
+    **{f"pd_op.{name}": Counterpart(name) for name in _UNARY.split()},
+    **{f"pd_op.{name}": Counterpart(name, "X Y") for name in _BINARY.split()},
     "pd_op.add": Counterpart("elementwise_add", "X Y"),
     "pd_op.add_n": Counterpart("sum"),
     "pd_op.addmm": Counterpart("addmm", "Input X Y", beta="Beta", alpha="Alpha"),
@@ -60,14 +74,9 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.array_read": Counterpart("read_from_array", "X I"),
     "pd_op.array_to_tensor": Counterpart("tensor_array_to_tensor", "X", "Out OutIndex"),
     "pd_op.array_write_": Counterpart("pd_op.array_write_", "Array X I"),
-    "pd_op.asin": Counterpart("asin"),
-    "pd_op.asinh": Counterpart("asinh"),
-    "pd_op.assign": Counterpart("assign"),
     "pd_op.assign_value": Counterpart("assign_value", ""),
     "pd_op.assign_value_": Counterpart("assign_value", ""),
-    "pd_op.atan": Counterpart("atan"),
     "pd_op.atan2": Counterpart("atan2", "X1 X2"),
-    "pd_op.atanh": Counterpart("atanh"),
     "pd_op.batch_norm_": Counterpart(
         "batch_norm", "X Mean Variance Scale Bias", "Y", data_format="data_layout"
     ),
@@ -77,16 +86,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.bilinear_interp": Counterpart(
         "bilinear_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
-    "pd_op.bitwise_and": Counterpart("bitwise_and", "X Y"),
-    "pd_op.bitwise_not": Counterpart("bitwise_not"),
-    "pd_op.bitwise_or": Counterpart("bitwise_or", "X Y"),
-    "pd_op.bitwise_xor": Counterpart("bitwise_xor", "X Y"),
-    "pd_op.bmm": Counterpart("bmm", "X Y"),
     "pd_op.box_coder": Counterpart("box_coder", "PriorBox PriorBoxVar TargetBox", "OutputBox"),
     "pd_op.cast": Counterpart("cast", dtype="out_dtype"),
-    "pd_op.ceil": Counterpart("ceil"),
-    "pd_op.celu": Counterpart("celu"),
-    "pd_op.channel_shuffle": Counterpart("channel_shuffle"),
     "pd_op.clip": Counterpart("clip", "X min max"),
     "pd_op.collect_fpn_proposals": Counterpart(
         "collect_fpn_proposals",
@@ -98,8 +99,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.conv2d": Counterpart("conv2d", "Input Filter", "Output"),
     "pd_op.conv2d_transpose": Counterpart("conv2d_transpose", "Input Filter output_size", "Output"),
     "pd_op.conv3d": Counterpart("conv3d", "Input Filter", "Output"),
-    "pd_op.cos": Counterpart("cos"),
-    "pd_op.cosh": Counterpart("cosh"),
     "pd_op.create_array": Counterpart("pd_op.create_array", ""),
     "pd_op.crf_decoding": Counterpart(
         "crf_decoding", "Emission Transition Label Length", "ViterbiPath"
@@ -110,7 +109,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
         "softmax_with_cross_entropy", "Logits Label", "Softmax Loss"
     ),
     "pd_op.ctc_align": Counterpart("ctc_align", "Input InputLength", "Output OutputLength"),
-    "pd_op.cumprod": Counterpart("cumprod"),
     "pd_op.cumsum": Counterpart("cumsum", "X axis"),
     "pd_op.deformable_conv": Counterpart("deformable_conv", "Input Offset Filter Mask", "Output"),
     "pd_op.depthwise_conv2d": Counterpart("depthwise_conv2d", "Input Filter", "Output"),
@@ -122,25 +120,16 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.det": Counterpart("determinant", "Input"),
     "pd_op.diag": Counterpart("diag_v2"),
     "pd_op.diagonal": Counterpart("diagonal", "Input"),
-    "pd_op.dist": Counterpart("dist", "X Y"),
     "pd_op.distribute_fpn_proposals": Counterpart(
         "distribute_fpn_proposals", "FpnRois RoisNum", "MultiFpnRois MultiLevelRoIsNum RestoreIndex"
     ),
     "pd_op.divide": Counterpart("elementwise_div", "X Y"),
-    "pd_op.dot": Counterpart("dot", "X Y"),
     "pd_op.dropout": Counterpart("dropout", "X Seed dropout_prob", mode="dropout_implementation"),
     "pd_op.einsum": Counterpart("einsum", "Operands"),
-    "pd_op.elementwise_pow": Counterpart("elementwise_pow", "X Y"),
-    "pd_op.elu": Counterpart("elu"),
     "pd_op.embedding": Counterpart("lookup_table_v2", "Ids W"),
     "pd_op.empty": Counterpart("empty", "ShapeTensor"),
-    "pd_op.equal": Counterpart("equal", "X Y"),
-    "pd_op.equal_all": Counterpart("equal_all", "X Y"),
-    "pd_op.erf": Counterpart("erf"),
-    "pd_op.exp": Counterpart("exp"),
     "pd_op.expand": Counterpart("expand_v2", "X Shape"),
     "pd_op.expand_as": Counterpart("expand_as_v2", "X Y"),
-    "pd_op.expm1": Counterpart("expm1"),
     "pd_op.eye": Counterpart("eye", "num_rows num_columns"),
     "pd_op.fake_channel_wise_dequantize_max_abs": Counterpart(
         "fake_channel_wise_dequantize_max_abs", "X Scales*"
@@ -175,8 +164,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
         "fake_quantize_range_abs_max", "X InScale Iter", "Out OutScale OutScales"
     ),
     "pd_op.flatten": Counterpart("flatten_contiguous_range"),
-    "pd_op.flip": Counterpart("flip"),
-    "pd_op.floor": Counterpart("floor"),
     "pd_op.floor_divide": Counterpart("elementwise_floordiv", "X Y"),
     "pd_op.fmax": Counterpart("elementwise_fmax", "X Y"),
     "pd_op.fmin": Counterpart("elementwise_fmin", "X Y"),
@@ -189,7 +176,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.gather": Counterpart("gather", "X Index Axis"),
     "pd_op.gather_nd": Counterpart("gather_nd", "X Index"),
     "pd_op.gather_tree": Counterpart("gather_tree", "Ids Parents"),
-    "pd_op.gelu": Counterpart("gelu"),
     "pd_op.generate_proposals": Counterpart(
         "generate_proposals_v2",
         "Scores BboxDeltas ImShape Anchors Variances",
@@ -197,8 +183,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
         pre_nms_top_n="pre_nms_topN",
         post_nms_top_n="post_nms_topN",
     ),
-    "pd_op.greater_equal": Counterpart("greater_equal", "X Y"),
-    "pd_op.greater_than": Counterpart("greater_than", "X Y"),
     "pd_op.grid_sample": Counterpart("grid_sampler", "X Grid", "Output"),
     "pd_op.group_norm": Counterpart(
         "group_norm", "X Scale Bias", "Y Mean Variance", data_format="data_layout"
@@ -212,7 +196,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.hardtanh": Counterpart("brelu"),
     "pd_op.heaviside": Counterpart("elementwise_heaviside", "X Y"),
     "pd_op.if": Counterpart("if", "Cond", "Out*"),
-    "pd_op.im2sequence": Counterpart("im2sequence", "X Y"),
     "pd_op.increment": Counterpart("increment", value="step"),
     "pd_op.index_add": Counterpart("index_add", "X Index AddValue"),
     "pd_op.index_put": Counterpart("index_put", "x indices value", "out"),
@@ -222,38 +205,21 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
         "instance_norm", "X Scale Bias", "Y SavedMean SavedVariance"
     ),
     "pd_op.inverse": Counterpart("inverse", "Input", "Output"),
-    "pd_op.is_empty": Counterpart("is_empty"),
     "pd_op.isclose": Counterpart("isclose", "Input Other rtol atol"),
     "pd_op.isfinite": Counterpart("isfinite_v2"),
     "pd_op.isinf": Counterpart("isinf_v2"),
     "pd_op.isnan": Counterpart("isnan_v2"),
-    "pd_op.kron": Counterpart("kron", "X Y"),
     "pd_op.kthvalue": Counterpart("kthvalue", "X", "Out Indices"),
     "pd_op.label_smooth": Counterpart("label_smooth", "X PriorDist"),
     "pd_op.layer_norm": Counterpart("layer_norm", "X Scale Bias", "Y Mean Variance"),
     "pd_op.leaky_relu": Counterpart("leaky_relu", negative_slope="alpha"),
     "pd_op.legacy_reshape": Counterpart("reshape", "X Shape"),
     "pd_op.lerp": Counterpart("lerp", "X Y Weight"),
-    "pd_op.less_equal": Counterpart("less_equal", "X Y"),
-    "pd_op.less_than": Counterpart("less_than", "X Y"),
     "pd_op.linear_interp": Counterpart(
         "linear_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
     "pd_op.linspace": Counterpart("linspace", "Start Stop Num"),
-    "pd_op.log": Counterpart("log"),
-    "pd_op.log10": Counterpart("log10"),
-    "pd_op.log1p": Counterpart("log1p"),
-    "pd_op.log2": Counterpart("log2"),
-    "pd_op.log_softmax": Counterpart("log_softmax"),
-    "pd_op.logical_and": Counterpart("logical_and", "X Y"),
-    "pd_op.logical_not": Counterpart("logical_not"),
-    "pd_op.logical_or": Counterpart("logical_or", "X Y"),
-    "pd_op.logical_xor": Counterpart("logical_xor", "X Y"),
-    "pd_op.logit": Counterpart("logit"),
-    "pd_op.logsigmoid": Counterpart("logsigmoid"),
-    "pd_op.logsumexp": Counterpart("logsumexp"),
     "pd_op.lookup_table_dequant": Counterpart("lookup_table_dequant", "W Ids"),
-    "pd_op.lrn": Counterpart("lrn"),
     "pd_op.masked_fill": Counterpart("pd_op.masked_fill", "X Mask Value"),
     "pd_op.masked_select": Counterpart("masked_select", "X Mask", "Y"),
     "pd_op.matmul": Counterpart("matmul_v2", "X Y", transpose_x="trans_x", transpose_y="trans_y"),
@@ -266,10 +232,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
         "max_pool3d_with_index", "X", "Out Mask", kernel_size="ksize"
     ),
     "pd_op.maximum": Counterpart("elementwise_max", "X Y"),
-    "pd_op.maxout": Counterpart("maxout"),
     "pd_op.mean": Counterpart("reduce_mean", "X dim", keepdim="keep_dim"),
     "pd_op.mean_all": Counterpart("mean"),
-    "pd_op.meshgrid": Counterpart("meshgrid"),
     "pd_op.min": Counterpart("reduce_min", "X dim", keepdim="keep_dim"),
     "pd_op.minimum": Counterpart("elementwise_min", "X Y"),
     "pd_op.mish": Counterpart("mish", **{"lambda": "threshold"}),
@@ -283,16 +247,10 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     ),
     "pd_op.nms": Counterpart("nms", "Boxes", "KeepBoxesIdxs", threshold="iou_threshold"),
     "pd_op.nonzero": Counterpart("where_index", "Condition"),
-    "pd_op.not_equal": Counterpart("not_equal", "X Y"),
     "pd_op.numel": Counterpart("size", "Input"),
     "pd_op.one_hot": Counterpart("one_hot_v2", "X depth_tensor"),
-    "pd_op.p_norm": Counterpart("p_norm"),
     "pd_op.pad": Counterpart("pad", "X pad_value"),
     "pd_op.pad3d": Counterpart("pad3d", "X Paddings", pad_value="value"),
-    "pd_op.partial_concat": Counterpart("partial_concat"),
-    "pd_op.partial_sum": Counterpart("partial_sum"),
-    "pd_op.pixel_shuffle": Counterpart("pixel_shuffle"),
-    "pd_op.pixel_unshuffle": Counterpart("pixel_unshuffle"),
     "pd_op.pool2d": Counterpart("pool2d", "X ksize"),
     "pd_op.pool3d": Counterpart("pool3d", kernel_size="ksize"),
     "pd_op.pow": Counterpart("pow", y="factor"),
@@ -309,9 +267,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     ),
     "pd_op.quantize_linear": Counterpart("quantize_linear", *_LINEAR),
     "pd_op.quantize_linear_": Counterpart("quantize_linear", *_LINEAR),
-    "pd_op.reciprocal": Counterpart("reciprocal"),
-    "pd_op.relu": Counterpart("relu"),
-    "pd_op.relu6": Counterpart("relu6"),
     "pd_op.remainder": Counterpart("elementwise_mod", "X Y"),
     "pd_op.repeat_interleave": Counterpart("repeat_interleave", repeats="Repeats", axis="dim"),
     "pd_op.repeat_interleave_with_tensor_index": Counterpart(
@@ -325,12 +280,10 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.roi_align": Counterpart("roi_align", "X ROIs RoisNum"),
     "pd_op.roll": Counterpart("roll", "X ShiftsTensor"),
     "pd_op.round": Counterpart("pd_op.round"),
-    "pd_op.rsqrt": Counterpart("rsqrt"),
     "pd_op.scale": Counterpart("scale", "X ScaleTensor"),
     "pd_op.scatter": Counterpart("scatter", "X Ids Updates"),
     "pd_op.scatter_nd_add": Counterpart("scatter_nd_add", "X Index Updates"),
     "pd_op.searchsorted": Counterpart("searchsorted", "SortedSequence Values"),
-    "pd_op.selu": Counterpart("selu"),
     "pd_op.sequence_mask": Counterpart("sequence_mask", "X MaxLenTensor", "Y"),
     "pd_op.set_value": Counterpart(
         "set_value", "Input StartsTensorList EndsTensorList StepsTensorList"
@@ -341,38 +294,19 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.shape": Counterpart("shape", "Input"),
     "pd_op.shape64": Counterpart("shape64", "Input"),
     "pd_op.share_data_": Counterpart("share_data"),
-    "pd_op.shuffle_channel": Counterpart("shuffle_channel"),
-    "pd_op.sigmoid": Counterpart("sigmoid"),
-    "pd_op.sign": Counterpart("sign"),
-    "pd_op.silu": Counterpart("silu"),
-    "pd_op.sin": Counterpart("sin"),
-    "pd_op.sinh": Counterpart("sinh"),
     "pd_op.slice": Counterpart("slice", "Input StartsTensor EndsTensor"),
-    "pd_op.softmax": Counterpart("softmax"),
-    "pd_op.softplus": Counterpart("softplus"),
     "pd_op.softshrink": Counterpart("softshrink", threshold="lambda"),
-    "pd_op.softsign": Counterpart("softsign"),
     "pd_op.split": Counterpart("split", "X sections axis"),
     "pd_op.split_with_num": Counterpart("split", "X axis"),
-    "pd_op.sqrt": Counterpart("sqrt"),
-    "pd_op.square": Counterpart("square"),
-    "pd_op.squared_l2_norm": Counterpart("squared_l2_norm"),
     "pd_op.squeeze": Counterpart("squeeze2", "X axes"),
     "pd_op.stack": Counterpart("stack", "X", "Y"),
-    "pd_op.stanh": Counterpart("stanh"),
     "pd_op.strided_slice": Counterpart(
         "pd_op.strided_slice", "Input StartsTensor EndsTensor StridesTensor"
     ),
     "pd_op.subtract": Counterpart("elementwise_sub", "X Y"),
     "pd_op.sum": Counterpart("reduce_sum", "X dim", keepdim="keep_dim", dtype="out_dtype"),
     "pd_op.swiglu": Counterpart("pd_op.swiglu", "X Y"),
-    "pd_op.swish": Counterpart("swish"),
     "pd_op.take_along_axis": Counterpart("take_along_axis", "Input Index", "Result", axis="Axis"),
-    "pd_op.tan": Counterpart("tan"),
-    "pd_op.tanh": Counterpart("tanh"),
-    "pd_op.tanh_shrink": Counterpart("tanh_shrink"),
-    "pd_op.temporal_shift": Counterpart("temporal_shift"),
-    "pd_op.thresholded_relu": Counterpart("thresholded_relu"),
     "pd_op.tile": Counterpart("tile", "X RepeatTimes"),
     "pd_op.topk": Counterpart("top_k_v2", "X K", "Out Indices"),
     "pd_op.trace": Counterpart("pd_op.trace", "Input"),
@@ -384,7 +318,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     ),
     "pd_op.triu": Counterpart("pd_op.triu"),
     "pd_op.triu_indices": Counterpart("triu_indices", "", "out"),
-    "pd_op.trunc": Counterpart("trunc"),
     "pd_op.unbind": Counterpart("unbind", "X", "Out"),
     "pd_op.unfold": Counterpart("unfold", "X", "Y"),
     "pd_op.unique": Counterpart("unique", "X", "Out Indices Index Counts"),

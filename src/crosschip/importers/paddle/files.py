@@ -1,7 +1,7 @@
-"""Finds the files of a Paddle model.
+"""Discovery of the files of a Paddle model.
 
 A model is a program and its parameters: `NAME.pdmodel` or `NAME.json` with `NAME.pdiparams`, or
-`__model__` with `__params__` or with one file a parameter.
+`__model__` with `__params__` or with one file per parameter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PIR_MARK_WITHIN = 4096
 
 LITE_SUFFIX = ".nb"
 LITE_HEAD = struct.Struct("<H16sQ")
-"""The head of Paddle Lite's files: version, version of the tool, and size of the program."""
+"""The header of Paddle Lite's files: format version, tool version, size of the program."""
 
 _LITE_VERSIONS = (0, 1, 2)
 
@@ -33,7 +33,7 @@ class ModelFiles:
 
     Attributes:
         program: the file with the program.
-        parameters: the file with all parameters, or the folder with a file for each.
+        parameters: the file of all parameters, or the folder with one file per parameter.
     """
 
     program: Path
@@ -41,38 +41,38 @@ class ModelFiles:
 
     @property
     def name(self) -> str:
-        """The name of the model."""
-        says_nothing = self.program.name == _OLD_PROGRAM or self.program.stem == _EXPORTED
-        return Path(resolved(self.program)).parent.name if says_nothing else self.program.stem
+        """The model's name: the program's stem, or the folder's name if the stem is generic."""
+        is_generic = self.program.name == _OLD_PROGRAM or self.program.stem == _EXPORTED
+        return Path(resolved(self.program)).parent.name if is_generic else self.program.stem
 
 
 def is_program(path: Path) -> bool:
-    """Tell whether a file is a program, by its name or, of a `.json`, by how it begins."""
+    """Return whether a file is a program, by its name or, for `.json`, by its content."""
     if path.suffix == ".json":
         return is_pir(path)
     return path.suffix == ".pdmodel" or path.name == _OLD_PROGRAM
 
 
 def is_pir(path: Path) -> bool:
-    """Tell whether a file is a `.json` that says early on that it is a program of Paddle 3."""
+    """Return whether a file is a `.json` with a Paddle 3 program."""
     if path.suffix != ".json" or kind(path) != "file":
         return False
     try:
         file = DataFile(path)
-        return says_pir(file.read(0, min(file.size, _PIR_MARK_WITHIN)))
+        return contains_pir(file.read(0, min(file.size, _PIR_MARK_WITHIN)))
     except OSError:
         return False
 
 
-def says_pir(content: bytes) -> bool:
-    """Tell whether a file's content says early on that it is a program of Paddle 3."""
+def contains_pir(content: bytes) -> bool:
+    """Return whether the first bytes of a file state that it is a Paddle 3 program."""
     return _PIR_MARK.search(content, 0, _PIR_MARK_WITHIN) is not None
 
 
-def says_lite(content: bytes) -> bool:
-    """Tell whether a file's content begins as that of one of Paddle Lite's does.
+def is_lite_content(content: bytes) -> bool:
+    """Return whether a file's content begins with Paddle Lite's header.
 
-    The version of the tool is a text such as `v2.13-rc`, or digits of a commit.
+    The tool version is a string such as `v2.13-rc`, or a commit hash.
     """
     if len(content) < LITE_HEAD.size:
         return False
@@ -83,7 +83,7 @@ def says_lite(content: bytes) -> bool:
 
 
 def programs(path: Path) -> list[Path]:
-    """The programs at a path: it itself, or those in the folder that it is.
+    """Return the path if it is a program, or the programs in the folder.
 
     Raises:
         ModelFileError: the folder cannot be read.
@@ -96,7 +96,7 @@ def programs(path: Path) -> list[Path]:
 
 
 def find(path: Path) -> ModelFiles:
-    """The files of the model that a path, of a program or of a folder with one, leads to.
+    """Return the files of the model at a path to a program or to a folder with one.
 
     Raises:
         ModelFileError: there is no program, or a folder has more than one.

@@ -1,4 +1,4 @@
-"""Images: their layout, channels first inside and last in some models, and their padding."""
+"""Layout and padding of images: operands are channels-first, some models are channels-last."""
 
 from __future__ import annotations
 
@@ -16,29 +16,25 @@ _ALGORITHMS = {"EXPLICIT": AutoPad.NONE, "SAME": AutoPad.SAME, "VALID": AutoPad.
 
 
 class Images:
-    """The images that an operator reads and makes, with channels first in between.
+    """Transposes an operator's input and output images to channels-first and back.
 
     Attributes:
-        are_channels_last: whether the file has the channels last.
+        channels_last: whether the images in the model are channels-last.
     """
 
     def __init__(self, op: Context, attribute: str = "data_format") -> None:
-        """Read an operator's layout from an attribute.
-
-        Raises:
-            ModelError: there is no such layout.
-        """
+        """Read the layout from an attribute; raise ModelError if it is unknown."""
         layout = op.text(attribute, "NCHW")
         if layout not in _CHANNELS_FIRST + _CHANNELS_LAST:
             known = ", ".join(_CHANNELS_FIRST + _CHANNELS_LAST)
             raise ModelError(f"{attribute}: {layout!r} is not one of {known}")
         self._op = op
-        self.are_channels_last = layout in _CHANNELS_LAST
+        self.channels_last = layout in _CHANNELS_LAST
 
     def input(self, slot: str) -> Operand:
-        """The images in a slot, channels first."""
+        """Return the images in a slot, channels-first."""
         images = self._op.input(slot)
-        if not self._must_move(images):
+        if not self._needs_transpose(images):
             return images
         rank = self._op.rank(images)
         return self._op.add(Transpose, images, (0, rank - 1, *range(1, rank - 1)))
@@ -49,22 +45,22 @@ class Images:
         images: Operand,
         *arguments: object,
         output: str = "Out",
-        **named: Any,
+        **keywords: Any,
     ) -> None:
-        """Build the operation that makes images of images, in the layout of the file."""
-        if not self._must_move(images):
-            self._op.make(operator, images, *arguments, output=output, **named)
+        """Build an operation on images; its output has the layout of the model."""
+        if not self._needs_transpose(images):
+            self._op.make(operator, images, *arguments, output=output, **keywords)
             return
-        result = self._op.add(operator, images, *arguments, **named)
+        result = self._op.add(operator, images, *arguments, **keywords)
         rank = self._op.rank(images)
         self._op.make(Transpose, result, (0, *range(2, rank), 1), output=output)
 
-    def _must_move(self, images: Operand) -> bool:
-        return self.are_channels_last and self._op.rank(images) > 2
+    def _needs_transpose(self, images: Operand) -> bool:
+        return self.channels_last and self._op.rank(images) > 2
 
 
 def padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
-    """The padding of the image: its rule, and the pixels at the top, bottom, left and right."""
+    """Return the padding mode and the pads (top, bottom, left, right) of an image."""
     algorithm = op.text("padding_algorithm", "EXPLICIT")
     if algorithm not in _ALGORITHMS:
         raise ModelError(f"padding_algorithm: {algorithm!r} is not one of {', '.join(_ALGORITHMS)}")

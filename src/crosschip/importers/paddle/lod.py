@@ -1,7 +1,7 @@
-"""Levels of detail (LoD): where the sequences begin that a tensor holds one after the other.
+"""Levels of detail (LoD): the offsets of the sequences that are concatenated in a tensor.
 
-A level is a list of offsets [n + 1], int64: sequence `i` is the rows from offset `i` up to offset
-`i + 1`; in a level that is not the last, it is the sequences of the next level instead of rows.
+A level is a list of offsets [n + 1], int64. In the last level, sequence `i` consists of the rows
+from offset `i` up to offset `i + 1`; in other levels, of that range of sequences of the next level.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from crosschip.importers.paddle.program import Operator
 from crosschip.ir import Builder, ElementType, Operand, TensorType, unknown
 
 # fmt: off
-KEEPING = frozenset({
+LOD_SHARING = frozenset({
     "abs", "acos", "asin", "assign", "atan", "batch_norm", "brelu", "cast", "ceil", "celu",
     "clip", "concat", "conv2d", "cos", "dropout", "elementwise_add", "elementwise_div",
     "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
@@ -27,35 +27,35 @@ KEEPING = frozenset({
     "thresholded_relu", "top_k", "top_k_v2",
 })
 # fmt: on
-"""The operators of which the outputs are sequences as the first input that holds some is.
+"""The operators whose outputs have the LoD of the first input with LoD.
 
 Source: the functions that infer shapes in Paddle 2.6, which share or do not share LoD.
 """
 
 
 class Lod:
-    """The levels of a tensor, the coarsest first."""
+    """The LoD levels of a tensor, coarsest first."""
 
     def __init__(self, levels: Sequence[Operand]) -> None:
         self._levels = tuple(levels)
 
     @property
-    def is_given(self) -> bool:
-        """Whether the caller provides it, beside the tensor."""
+    def is_input(self) -> bool:
+        """Whether the levels are inputs of the model."""
         return False
 
     def levels(self) -> Sequence[Operand]:
-        """The offsets of each level."""
+        """Return the offsets of each level."""
         return self._levels
 
 
-class GivenLod(Lod):
-    """The levels of an input of the model, which become inputs too when something reads them.
+class InputLod(Lod):
+    """The LoD levels of an input of the model, which become inputs themselves when they are read.
 
     Args:
-        builder: of the model.
-        name: what the input is called.
-        count: how many levels it has.
+        builder: the model's builder.
+        name: the input's name.
+        count: the number of levels.
     """
 
     def __init__(self, builder: Builder, name: str, count: int) -> None:
@@ -65,7 +65,7 @@ class GivenLod(Lod):
         self._count = count
 
     @property
-    def is_given(self) -> bool:
+    def is_input(self) -> bool:
         return True
 
     def levels(self) -> Sequence[Operand]:
@@ -79,15 +79,15 @@ class GivenLod(Lod):
 
 
 def level_name(variable: str, level: int) -> str:
-    """The name of the input or output of a model that holds a level of a variable."""
+    """Return the name of the model input or output for a LoD level of a variable."""
     return f"{variable}.lod{level}"
 
 
-def hand_on(operator: Operator, lods: dict[str, Lod]) -> None:
-    """Let an operator's outputs be sequences as its inputs are, where Paddle does so."""
+def propagate_lod(operator: Operator, lods: dict[str, Lod]) -> None:
+    """Copy the LoD of an operator's inputs to its outputs where Paddle does so."""
     read = [name for names in operator.inputs.values() for name in names]
     lod = next((lods[name] for name in read if name in lods), None)
-    keeps = lod is not None and operator.type in KEEPING
+    keeps = lod is not None and operator.type in LOD_SHARING
     for names in operator.outputs.values():
         for name in names:
             if keeps and lod is not None:

@@ -1,8 +1,9 @@
-"""The part of Paddle 2's `framework.proto` that an inference model uses.
+"""The part of Paddle 2's `framework.proto` that inference models use.
 
-A message is a class whose annotations give each field's type and number; the descriptors for the
-protobuf library follow from them. Integers and enumerations are read as int64: they look the same
-on the wire. Text is read as bytes, because a damaged file can hold anything.
+Each message is a class whose annotations state the type and number of its fields; the descriptors
+for the protobuf library are derived from them. Integers and enumerations are declared as int64,
+which has the same encoding. Strings are declared as bytes, because a damaged file can hold invalid
+UTF-8.
 
 Source: paddle/fluid/framework/framework.proto of Paddle 2.6.
 """
@@ -30,7 +31,7 @@ _DOUBLE = "double"
 
 
 class Desc:
-    """Base of the messages."""
+    """Base class of the messages."""
 
 
 class TensorDesc(Desc):
@@ -108,7 +109,7 @@ AnyDesc = TypeVar("AnyDesc", bound=Desc)
 
 
 def parse(kind: type[AnyDesc], data: bytes) -> AnyDesc:
-    """Read a message; a field that is missing is empty or 0.
+    """Parse a message; missing fields are empty or 0.
 
     Raises:
         ModelError: the bytes are not a message.
@@ -120,7 +121,7 @@ def parse(kind: type[AnyDesc], data: bytes) -> AnyDesc:
 
 
 def message_class(kind: type[Desc]) -> type[Message]:
-    """The protobuf library's class for a message."""
+    """Return the protobuf library's class for a message."""
     return _message_classes()[kind.__name__]
 
 

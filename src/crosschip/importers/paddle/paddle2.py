@@ -1,4 +1,4 @@
-"""Reads a Paddle 2 program: the protobuf message `ProgramDesc`, in `.pdmodel` and `__model__`."""
+"""Reader of Paddle 2 programs: the protobuf message `ProgramDesc` in `.pdmodel` and `__model__`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from crosschip.importers.paddle.program import (
     MAX_LEVELS,
     Attributes,
     Block,
-    Numbering,
+    NameCounter,
     Operator,
     Program,
     Scalar,
     Value,
     Variable,
-    within,
+    prefix_error,
 )
 from crosschip.ir import ModelError, UnsupportedError
 
@@ -51,22 +51,15 @@ _VARIANT_FIELDS = {1: "b", 2: "i", 3: "r"}
 def read(data: bytes) -> Program:
     """Read a program from the bytes of the file.
 
-    An input of sequences (LoD) is the tensor that holds them one after the other, and says how many
-    levels there are.
-
     Raises:
         ModelError: the file is damaged.
         UnsupportedError: the program has inputs that are not tensors.
     """
-    return of(messages.parse(ProgramDesc, data))
+    return from_message(messages.parse(ProgramDesc, data))
 
 
-def of(program: ProgramDesc) -> Program:
-    """The program that a message says, as `read`.
-
-    Raises:
-        ModelError, UnsupportedError: as for `read`.
-    """
+def from_message(program: ProgramDesc) -> Program:
+    """Convert a message to a program; raises as `read`."""
     if not program.blocks:
         raise ModelError("holds no program")
     block = program.blocks[0]
@@ -84,21 +77,21 @@ def of(program: ProgramDesc) -> Program:
             case _:
                 operators.append(blocks.operator(number, op))
     if not fetches:
-        raise ModelError("is no inference model: no operator 'fetch' hands out a result")
+        raise ModelError("is no inference model: it has no operator 'fetch'")
     return Program(
-        inputs=[_input(name, variables) for name in _each_once("inputs", feeds)],
+        inputs=[_input(name, variables) for name in _unique_names("inputs", feeds)],
         parameters={
             name: _tensor(name, variable)
             for name, variable in variables.items()
             if variable.persistable and variable.type.type not in _NOT_SAVED
         },
         operators=deque(operators),
-        outputs={name: name for name in _each_once("outputs", fetches)},
+        outputs={name: name for name in _unique_names("outputs", fetches)},
     )
 
 
 def _column(op: OpDesc) -> int:
-    """The place among the inputs or outputs of the model."""
+    """Return the index of a feed or fetch operator's variable in the model's signature."""
     return next((attribute.i for attribute in op.attrs if attribute.name == b"col"), 0)
 
 
@@ -109,8 +102,8 @@ def _only(slots: Iterable[OpVar], name: str, number: int) -> str:
     return names[0]
 
 
-def _each_once(what: str, columns: Iterable[tuple[int, str]]) -> list[str]:
-    """The names in the order of their columns."""
+def _unique_names(what: str, columns: Iterable[tuple[int, str]]) -> list[str]:
+    """Return the names in the order of their columns; raise ModelError for duplicates."""
     names = [name for _, name in sorted(columns)]
     for name, count in Counter(names).items():
         if count > 1:
@@ -119,16 +112,16 @@ def _each_once(what: str, columns: Iterable[tuple[int, str]]) -> list[str]:
 
 
 class _Blocks:
-    """The blocks of a program; each but the first is run by one operator."""
+    """The blocks of a program; each block but the first belongs to one operator."""
 
     def __init__(self, blocks: Sequence[BlockDesc]) -> None:
         self._blocks = blocks
         self._free = set(range(1, len(blocks)))
-        self._numbering = Numbering()
+        self._numbering = NameCounter()
         self._depth = 0
 
     def operator(self, number: int, op: OpDesc) -> Operator:
-        """An operator, with the blocks that it runs."""
+        """Convert an operator and its blocks."""
         type = _keyword(op.type)
         attributes = {_keyword(attribute.name): attribute for attribute in op.attrs}
         return Operator(
@@ -136,7 +129,7 @@ class _Blocks:
             label=type,
             type=type,
             name=self._numbering.next(type),
-            inputs=_slots(op.inputs) | _variables_among(attributes),
+            inputs=_slots(op.inputs) | _variable_attributes(attributes),
             outputs=_slots(op.outputs),
             attributes=Attributes(attributes, _value),
             blocks=tuple(self._block(a.block_idx) for a in op.attrs if a.type == _BLOCK),
@@ -159,8 +152,8 @@ def _slots(slots: Iterable[OpVar]) -> dict[str, Sequence[str]]:
     return {_keyword(slot.parameter): tuple(map(_text, slot.arguments)) for slot in slots}
 
 
-def _variables_among(attributes: Mapping[str, Attr]) -> dict[str, Sequence[str]]:
-    """Attributes whose values are in variables."""
+def _variable_attributes(attributes: Mapping[str, Attr]) -> dict[str, Sequence[str]]:
+    """Return the variables of the attributes whose values are variables."""
     variables: dict[str, Sequence[str]] = {}
     for name, attribute in attributes.items():
         if attribute.type == _VAR:
@@ -200,20 +193,16 @@ def _tensor(name: str, variable: VarDesc) -> Variable:
     try:
         described = variable.type.lod_tensor
         element_type, shape = tensor_types.from_desc(described.tensor)
-        return Variable(name, element_type, shape, levels=_levels(described.lod_level))
+        if not 0 <= described.lod_level <= MAX_LEVELS:
+            raise ModelError(f"has {described.lod_level} levels of sequences (LoD)")
+        return Variable(name, element_type, shape, levels=described.lod_level)
     except (ModelError, UnsupportedError) as error:
-        raise within(f"variable {name!r}", error) from None
-
-
-def _levels(count: int) -> int:
-    if not 0 <= count <= MAX_LEVELS:
-        raise ModelError(f"has {count} levels of sequences (LoD)")
-    return count
+        raise prefix_error(f"variable {name!r}", error) from None
 
 
 @lru_cache(maxsize=4096)
 def _keyword(raw: bytes) -> str:
-    """A name of Paddle's own, of which a program has few."""
+    """Decode the name of an operator type, slot or attribute; these repeat often."""
     return _text(raw)
 
 

@@ -1,8 +1,8 @@
-"""Reads a Paddle 3 program: the intermediate representation PIR as JSON, in `.json`.
+"""Reader of Paddle 3 programs: the intermediate representation PIR as JSON, in `.json`.
 
-Keys are short: `#` what it is, `%` the number of a value (0: none), `I` inputs, `O` outputs, `TT`
-the type of a value, `A` attributes, `N` the name and `AT` the typed value of one, `D` its data.
-Names begin with the number of a dialect.
+Keys are short: `#` kind, `%` number of a value (0: none), `I` inputs, `O` outputs, `TT` type of a
+value, `A` attributes, `N` name of an attribute, `AT` its typed value, `D` data. Names begin with
+the number of a dialect.
 
 Source: paddle/fluid/pir/serialize_deserialize/include/schema.h of Paddle 3.3.
 """
@@ -15,26 +15,25 @@ from typing import Any
 
 from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.dialect import COUNTERPARTS, Counterpart
-from crosschip.importers.paddle.json_access import checked, field, item_at, only, real
-from crosschip.importers.paddle.json_stream import JsonStream
+from crosschip.importers.paddle.json_reader import JsonStream, check_kind, field, item, only, real
 from crosschip.importers.paddle.program import (
     MAX_DEPTH,
     Attributes,
     Block,
-    Numbering,
+    NameCounter,
     Operator,
     Program,
     Scalar,
     Value,
     Variable,
-    within,
+    prefix_error,
 )
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ops.packages import of_title
 
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
 _OPERATORS_PATH = ("program", "regions", "blocks", "ops")
-"""The fields that lead to the operators; the lists on the way are of one item."""
+"""The path of fields to the list of operators; lists on the path have one item."""
 _ANY_TYPE = "Undefined"
 _NOT_FINITE = {"NAN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
 
@@ -50,14 +49,14 @@ def read(data: bytes) -> Program:
     reader.read_all(_operators(stream, _OPERATORS_PATH))
     stream.end()
     if not reader.outputs:
-        raise ModelError("is no inference model: no operator 'fetch' hands out a result")
+        raise ModelError("is no inference model: it has no operator 'fetch'")
     return Program(reader.inputs, reader.parameters, deque(reader.operators), reader.outputs)
 
 
 class _Reader:
-    """The program as read so far.
+    """Builds a program from PIR operators.
 
-    A value of PIR is one tensor or a list of them; here it is the names of these variables.
+    A value of PIR is a tensor or a list of tensors; it is represented by their variables' names.
     """
 
     def __init__(self) -> None:
@@ -66,7 +65,7 @@ class _Reader:
         self.operators: list[Operator] = []
         self.outputs: dict[str, str] = {}
         self._values: dict[int, tuple[str, ...]] = {}
-        self._numbering = Numbering()
+        self._numbering = NameCounter()
         self._names: set[str] = set()
         self._yielded: list[str] | None = None
         self._depth = 0
@@ -77,45 +76,44 @@ class _Reader:
             try:
                 self.read(number, op)
             except (ModelError, UnsupportedError) as error:
-                raise within(f"operator {number}", error) from None
+                raise prefix_error(f"operator {number}", error) from None
 
     def read(self, number: int, op: object) -> None:
-        """Read an operator, given its place in the file."""
+        """Read an operator with its index in the file."""
         name = field(op, "#", str)
         if name == "p":
             self._parameter(op)
             return
-        label = _in_words(name)
+        label = _expand_dialect(name)
         attributes = Attributes(_attributes(op), _value)
         read = [self._value(operand) for operand in field(op, "I", list)]
         results = field(op, "O", list)
         match label:
             case "pd_op.data" | "pd_op.feed":
-                name = checked(attributes.get("name"), str)
+                name = check_kind(attributes.get("name"), str)
                 self.inputs.append(self._declare(name, only(results)))
             case "pd_op.fetch":
-                self._output(checked(attributes.get("name"), str), only(only(read)))
+                self._output(check_kind(attributes.get("name"), str), only(only(read)))
             case "builtin.shadow_output":
-                self._output(checked(attributes.get("output_name"), str), only(only(read)))
+                self._output(check_kind(attributes.get("output_name"), str), only(only(read)))
             case "builtin.combine":
                 self._define(only(results), [name for names in read for name in names])
             case "builtin.split":
                 for value, name in zip(results, only(read), strict=False):
                     self._define(value, [name])
             case "builtin.slice":
-                self._define(only(results), [item_at(only(read), attributes.get("index"))])
+                self._define(only(results), [item(only(read), attributes.get("index"))])
             case "cf.yield":
                 self._yielded = [name for names in read for name in names]
             case _:
-                regions = checked(op, dict).get("regions", [])
-                blocks = tuple(map(self._block, checked(regions, list)))
-                renewed = self._operator(number, label, read, results, attributes, blocks)
-                if renewed is not None:
-                    # Whoever reads the first input from here on reads what took its place.
-                    self._values[field(item_at(field(op, "I", list), 0), "%", int)] = renewed
+                regions = check_kind(op, dict).get("regions", [])
+                blocks = tuple(map(self._block, check_kind(regions, list)))
+                replacement = self._operator(number, label, read, results, attributes, blocks)
+                if replacement is not None:  # the operator overwrites its first input
+                    self._values[field(item(field(op, "I", list), 0), "%", int)] = replacement
 
     def _block(self, region: object) -> Block:
-        """A block that an operator runs; it sees the values around it, and hands on its yields."""
+        """Read a block of a control flow operator; it can read the values of outer blocks."""
         if self._depth >= MAX_DEPTH:
             raise UnsupportedError(f"control flow is nested over {MAX_DEPTH} deep")
         block = only(field(region, "blocks", list))
@@ -129,17 +127,17 @@ class _Reader:
             inputs.append(name)
         self.read_all(field(block, "ops", list))
         if self._yielded is None:
-            raise ModelError("a block of control flow hands nothing back")
+            raise ModelError("a block of control flow does not yield")
         read = Block(inputs, self.operators, self._yielded)
         self._depth -= 1
         self.operators, self._yielded = operators, yielded
         return read
 
     def _parameter(self, op: object) -> None:
-        name = checked(item_at(field(op, "A", list), 3), str)
+        name = check_kind(item(field(op, "A", list), 3), str)
         variable = self._declare(name, field(op, "O", dict))
-        output_attributes = checked(checked(op, dict).get("OA", []), list)
-        # One that does not persist, such as what a network keeps of training, has no value.
+        output_attributes = check_kind(check_kind(op, dict).get("OA", []), list)
+        # Parameters that do not persist, such as training state, have no value in the file.
         if not output_attributes or output_attributes[0] != 0:
             self.parameters[name] = variable
 
@@ -164,15 +162,15 @@ class _Reader:
         attributes: Attributes,
         blocks: Sequence[Block],
     ) -> tuple[str, ...] | None:
-        """Add an operator; returns what its first input has become, if it writes over that."""
-        plain = label.removesuffix("_")
-        writes_over = label not in COUNTERPARTS and plain != label and plain in COUNTERPARTS
-        counterpart = COUNTERPARTS.get(plain if writes_over else label)
-        counterpart = counterpart or _packaged(label) or Counterpart(label)
+        """Add an operator; if it is in-place, return the new value of its first input."""
+        base = label.removesuffix("_")
+        in_place = label not in COUNTERPARTS and base != label and base in COUNTERPARTS
+        counterpart = COUNTERPARTS.get(base if in_place else label)
+        counterpart = counterpart or _custom_counterpart(label) or Counterpart(label)
         name = self._numbering.next(label.partition(".")[2].rstrip("_"))
         outputs = [
-            self._define(value, self._result_names(f"{name}.{place}" if place else name, value))
-            for place, value in enumerate(results)
+            self._define(value, self._result_names(f"{name}.{index}" if index else name, value))
+            for index, value in enumerate(results)
         ]
         self.operators.append(
             Operator(
@@ -180,16 +178,16 @@ class _Reader:
                 label=label,
                 type=counterpart.type,
                 name=name,
-                inputs=_in_slots(counterpart.inputs, read),
-                outputs=_in_slots(counterpart.outputs, outputs),
-                attributes=attributes.renamed(counterpart.attributes),
+                inputs=_assign_slots(counterpart.inputs, read),
+                outputs=_assign_slots(counterpart.outputs, outputs),
+                attributes=attributes.rename(counterpart.attributes),
                 blocks=blocks,
             )
         )
-        return outputs[0] if writes_over and outputs else None
+        return outputs[0] if in_place and outputs else None
 
     def _result_names(self, name: str, value: object) -> Sequence[str]:
-        """Names for the variables of a value that an operation called `name` makes."""
+        """Create names for the variables of a result of operation `name`."""
         type = field(value, "TT", dict)
         if type.get("#") != "0.t_vec":
             return [self._new_name(name)]
@@ -210,12 +208,12 @@ class _Reader:
         if number == 0:
             return ()
         if number not in self._values:
-            raise ModelError(f"value {number} is read, but nothing before makes it")
+            raise ModelError(f"value {number} is read before it is defined")
         return self._values[number]
 
 
-def _packaged(label: str) -> Counterpart | None:
-    """An operator of a package, whose slots are called as in its definition."""
+def _custom_counterpart(label: str) -> Counterpart | None:
+    """Return the counterpart of a custom operator, with the slot names of its definition."""
     operator = of_title(label.partition(".")[2].rstrip("_"))
     if operator is None:
         return None
@@ -228,23 +226,25 @@ def _packaged(label: str) -> Counterpart | None:
     return counterpart
 
 
-def _in_slots(slots: Sequence[str], values: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
-    """The variables by slot; one whose name ends in `*` takes all that are left."""
+def _assign_slots(
+    slots: Sequence[str], values: Sequence[Sequence[str]]
+) -> dict[str, Sequence[str]]:
+    """Return the variables by slot; a slot whose name ends in `*` takes all remaining values."""
     variables: dict[str, Sequence[str]] = {}
-    for place, slot in enumerate(slots[: len(values)]):
+    for index, slot in enumerate(slots[: len(values)]):
         if slot.endswith("*"):
-            variables[slot[:-1]] = tuple(name for names in values[place:] for name in names)
+            variables[slot[:-1]] = tuple(name for names in values[index:] for name in names)
         else:
-            variables[slot] = values[place]
+            variables[slot] = values[index]
     return variables
 
 
 def _operators(stream: JsonStream, path: Sequence[str]) -> Iterator[object]:
-    """The operators, each parsed when it is its turn.
+    """Parse the operators one by one.
 
     Args:
-        stream: at an object.
-        path: what is left of `_OPERATORS_PATH`.
+        stream: a stream at an object.
+        path: the rest of `_OPERATORS_PATH`.
     """
     fields = stream.fields()
     if fields is None:
@@ -262,7 +262,7 @@ def _operators(stream: JsonStream, path: Sequence[str]) -> Iterator[object]:
 
 
 def _operators_in(stream: JsonStream, name: str, path: Sequence[str]) -> Iterator[object]:
-    """The same at the value of a field."""
+    """Parse the operators in the value of a field on the path."""
     items = stream.items()
     if items is None:
         if not path:
@@ -283,8 +283,8 @@ def _operators_in(stream: JsonStream, name: str, path: Sequence[str]) -> Iterato
         raise ModelError(f"{name!r}: there must be one value, not 0")
 
 
-def _in_words(name: str) -> str:
-    """The name with its dialect in words: `1.conv2d` is `pd_op.conv2d`."""
+def _expand_dialect(name: str) -> str:
+    """Replace the dialect's number by its name: `1.conv2d` becomes `pd_op.conv2d`."""
     dialect, _, rest = name.partition(".")
     return f"{_DIALECTS.get(dialect, dialect)}.{rest}"
 
@@ -296,9 +296,9 @@ def _attributes(op: object) -> dict[str, Mapping[str, Any]]:
 def _value(typed: Mapping[str, Any]) -> Value:
     match _kind(typed):
         case "a_array":
-            return tuple(_scalar(checked(entry, dict)) for entry in field(typed, "D", list))
+            return tuple(_scalar(check_kind(entry, dict)) for entry in field(typed, "D", list))
         case "a_intarray":
-            return tuple(checked(entry, int) for entry in field(typed, "D", list))
+            return tuple(check_kind(entry, int) for entry in field(typed, "D", list))
         case "a_dtype" if field(typed, "D", str).startswith(_ANY_TYPE):
             return None
         case _:
@@ -312,33 +312,30 @@ def _scalar(typed: Mapping[str, Any]) -> Scalar:
         case "a_i32" | "a_i64" | "a_index":
             return field(typed, "D", int)
         case "a_f32" | "a_f64":
-            return _NOT_FINITE[typed["VD"]] if _is_not_finite(typed) else real(typed.get("D"))
+            text = field(typed, "VD", str) if "VD" in typed else ""
+            return _NOT_FINITE[text] if text in _NOT_FINITE else real(typed.get("D"))
         case "a_str":
             return field(typed, "D", str)
         case "a_dtype":
             return tensor_types.from_name(field(typed, "D", str))
         case "a_scalar":
-            value = item_at(field(typed, "D", list), 1)
+            value = item(field(typed, "D", list), 1)
             return value if isinstance(value, bool) else real(value)
         case kind:
             raise UnsupportedError(f"attributes of type {kind!r} cannot be expressed")
 
 
-def _is_not_finite(typed: Mapping[str, Any]) -> bool:
-    return "VD" in typed and field(typed, "VD", str) in _NOT_FINITE
-
-
 def _tensor(name: str, type: Mapping[str, Any]) -> Variable:
     if type.get("#") != "0.t_dtensor":
         raise UnsupportedError(f"{name!r} is of type {type.get('#')!r}, not a dense tensor")
-    element, sizes = (item_at(field(type, "D", list), place) for place in range(2))
+    element, sizes = (item(field(type, "D", list), index) for index in range(2))
     return Variable(
         name,
         tensor_types.from_type_name(_kind(element)),
-        tensor_types.shape(checked(size, int) for size in checked(sizes, list)),
+        tensor_types.shape(check_kind(size, int) for size in check_kind(sizes, list)),
     )
 
 
 def _kind(typed: object) -> str:
-    """The name of a type, without its dialect."""
+    """Return the kind of a type, without its dialect."""
     return field(typed, "#", str).partition(".")[2]

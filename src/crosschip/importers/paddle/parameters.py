@@ -1,9 +1,9 @@
-"""Reads parameter files: large values stay in the file until somebody asks for them.
+"""Reader of parameter files; large values stay in the file until they are needed.
 
-A parameter is a record: a version (u32, 0), the levels of detail (u64 how many; for each, u64 how
-many bytes, and these), another version (u32, 0), the size (i32) of a protobuf `TensorDesc`, this
-message, and the elements; all numbers are little-endian. `.pdiparams` and `__params__` are the
-records of all parameters in the order of their names; else there is a file a parameter.
+A parameter is a record of little-endian fields: a version (u32, 0); the number of LoD levels (u64)
+and, for each, its size in bytes (u64) and data; another version (u32, 0); the size (i32) of a
+protobuf `TensorDesc`, this message, and the elements. `.pdiparams` and `__params__` are the records
+of all parameters in the order of their names; otherwise there is one file per parameter.
 
 Source: SerializeToStream in paddle/fluid/framework/lod_tensor.cc of Paddle 2.6.
 """
@@ -22,7 +22,7 @@ from crosschip.importers.paddle.program import (
     ParameterUse,
     Program,
     Variable,
-    within,
+    prefix_error,
 )
 from crosschip.ir import (
     Array,
@@ -36,7 +36,7 @@ from crosschip.ir.files import DataFile, Held, Source, Stored, Window
 from crosschip.ir.reading import kind
 
 _HEAD, _LEVEL, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Q"), struct.Struct("<Ii")
-"""The parts of a record before its levels of detail, before each of these, before its message."""
+"""The fields of a record before its LoD levels, before each level, and before its message."""
 
 _QUANTIZED = (ElementType.INT8, ElementType.INT16)
 
@@ -44,18 +44,17 @@ _IN_MEMORY = "the parameters in memory"
 
 
 def read(path: Path | bytes, program: Program) -> dict[str, Array | Stored]:
-    """Find the parameters whose values a program needs.
+    """Read the parameters that a program needs.
 
-    One that no operator reads need not be as the program declares it: it is skipped, or handed out
-    as the file has it, as Paddle does.
+    Parameters that no operator reads may differ from their declaration, as in Paddle: they are
+    skipped, or returned with the type in the file if they are outputs.
 
     Args:
-        path: the file that holds all parameters of the program or the folder with a file for each;
-            or the content of the one file.
-        program: what declares them.
+        path: the file of all parameters or its content, or the folder with one file per parameter.
+        program: the program that declares the parameters.
 
     Returns:
-        Read-only arrays by name, or where in the file they are.
+        Read-only arrays, or their locations in the file, by name.
 
     Raises:
         ModelFileError: a file is missing or damaged, or does not belong to the program; the
@@ -65,14 +64,14 @@ def read(path: Path | bytes, program: Program) -> dict[str, Array | Stored]:
     declared, uses = program.parameters, program.parameter_uses()
     if isinstance(path, bytes):
         return _read_records(_Records(_IN_MEMORY, Held(path)), declared, uses)
-    there = kind(path)
-    if there != "folder":
-        return _read_file(path, declared, uses) if declared or there else {}
+    path_kind = kind(path)
+    if path_kind != "folder":
+        return _read_file(path, declared, uses) if declared or path_kind else {}
     values: dict[str, Array | Stored] = {}
     for name, variable in declared.items():
         if name not in uses:
             continue
-        # There may be more of these files than a process may have open: nothing stays in them.
+        # Read at once: there may be more files than a process can have open.
         (content,) = _read_file(_file_of(path, name), {name: variable}, uses).values()
         values[name] = content.read() if isinstance(content, Stored) else content
     return values
@@ -81,7 +80,7 @@ def read(path: Path | bytes, program: Program) -> dict[str, Array | Stored]:
 def _read_file(
     file: Path, declared: Mapping[str, Variable], uses: Mapping[str, ParameterUse]
 ) -> dict[str, Array | Stored]:
-    return _read_records(_Records(str(file), _opened(file)), declared, uses)
+    return _read_records(_Records(str(file), _open(file)), declared, uses)
 
 
 def _read_records(
@@ -111,11 +110,11 @@ def _file_of(folder: Path, name: str) -> Path:
 
 
 class _Records:
-    """The records of a file, one after the other.
+    """A cursor over the records of a file.
 
     Attributes:
-        where: the file's path, or other words for messages.
-        left: how many bytes have not been read.
+        where: the file's path or description, for messages.
+        left: the number of unread bytes.
     """
 
     def __init__(self, where: str, source: Source) -> None:
@@ -129,12 +128,12 @@ class _Records:
         return self._source.size - self._at
 
     def next(self, parameter: Variable, use: ParameterUse) -> Array | Stored:
-        """Read the next array, which is as declared if an operator reads it."""
+        """Read the next record; raise if an operator reads it and it differs from `parameter`."""
         with self._named(parameter.name):
             return self._array(parameter, use)
 
     def skip(self, name: str) -> None:
-        """Step over the record of a parameter, whatever tensor it holds."""
+        """Skip the record of a parameter."""
         with self._named(name):
             levels = self._levels()
             if levels > MAX_LEVELS:
@@ -146,7 +145,7 @@ class _Records:
 
     @contextmanager
     def _named(self, name: str) -> Iterator[None]:
-        """Name the file and the parameter in errors."""
+        """Add the names of the file and the parameter to errors."""
         try:
             yield
         except OSError as error:
@@ -154,15 +153,15 @@ class _Records:
         except ModelError as error:
             raise ModelFileError(f"{self.where}: parameter {name!r}: {error}") from None
         except UnsupportedError as error:
-            raise within(f"{self.where}: parameter {name!r}", error) from None
+            raise prefix_error(f"{self.where}: parameter {name!r}", error) from None
 
     def _array(self, parameter: Variable, use: ParameterUse) -> Array | Stored:
         if levels := self._levels():
             raise UnsupportedError(f"has {levels} levels of detail (LoD); it is not a dense tensor")
         element_type, shape = self._type()
-        if _squeezed(shape) == _squeezed(parameter.shape):
+        if _squeeze(shape) == _squeeze(parameter.shape):
             shape = parameter.shape  # Paddle's quantization saves scales with other axes of size 1
-        as_declared = shape == parameter.shape and _may_hold(parameter.element_type, element_type)
+        as_declared = shape == parameter.shape and _can_store(parameter.element_type, element_type)
         if use is ParameterUse.OPERAND and not as_declared:
             raise ModelError(
                 f"is {TensorType(element_type, shape)}, but the program has it as "
@@ -174,22 +173,22 @@ class _Records:
         return self._window.elements(element_type.dtype, prod(shape), start).reshape(shape)
 
     def _levels(self) -> int:
-        """Read the begin of a record: how many levels of detail follow."""
+        """Read the head of a record; return the number of LoD levels."""
         version, levels = _HEAD.unpack(self._take(_HEAD.size))
-        _expect_known(version)
+        _check_version(version)
         return int(levels)
 
     def _type(self) -> tuple[ElementType, tuple[int, ...]]:
-        """Read what stands between the levels of detail and the elements."""
+        """Read the element type and shape, which follow the LoD levels."""
         version, size = _TENSOR_HEAD.unpack(self._take(_TENSOR_HEAD.size))
-        _expect_known(version)
+        _check_version(version)
         return tensor_types.from_desc(messages.parse(messages.TensorDesc, self._take(size)))
 
     def _take(self, size: int) -> bytes:
         start = self._at
         self._skip(size)
-        held, index = self._window.at(start, size)
-        return held[index : index + size]
+        data, index = self._window.at(start, size)
+        return data[index : index + size]
 
     def _skip(self, size: int) -> None:
         if not 0 <= size <= self.left:
@@ -198,27 +197,27 @@ class _Records:
 
 
 def _size(element_type: ElementType, shape: tuple[int, ...]) -> int:
-    """The number of bytes of a tensor's elements."""
+    """Return the size in bytes of a tensor."""
     if -1 in shape:
         raise ModelError(f"has no definite shape: {list(shape)}")
     return prod(shape) * element_type.dtype.itemsize
 
 
-def _squeezed(shape: tuple[int, ...]) -> list[int]:
+def _squeeze(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-def _may_hold(declared: ElementType, stored: ElementType) -> bool:
-    """Tell whether a parameter may be of a type: quantized programs have reals of integers."""
+def _can_store(declared: ElementType, stored: ElementType) -> bool:
+    """Return whether a file may store a type for the declared one: weights may be quantized."""
     return stored is declared or (declared is ElementType.FLOAT32 and stored in _QUANTIZED)
 
 
-def _expect_known(version: int) -> None:
+def _check_version(version: int) -> None:
     if version:
         raise ModelError(f"has a record of version {version}; only version 0 is known")
 
 
-def _opened(file: Path) -> DataFile:
+def _open(file: Path) -> DataFile:
     try:
         return DataFile(file)
     except FileNotFoundError:

@@ -1,7 +1,6 @@
-"""The program of a Paddle model file, in one form for Paddle 2 and Paddle 3.
+"""The program of a Paddle model, in a common form for Paddle 2 and Paddle 3.
 
-Operators, slots and attributes have the names of Paddle 2, whose inputs are named; the reader of
-Paddle 3 translates (see `dialect`).
+Operators, slots and attributes have their names in Paddle 2; see `dialect` for Paddle 3.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from crosschip.ir import ElementType, Error, Origin
 from crosschip.ir.dataclass import dataclass
 
 MAX_DEPTH = 32
-"""So deep may control flow be nested."""
+"""The greatest nesting depth of control flow."""
 MAX_LEVELS = 8
-"""The most levels of sequences (LoD) of a tensor."""
+"""The greatest number of LoD levels of a tensor."""
 
 Scalar = bool | int | float | str | ElementType
 Value = Scalar | tuple[Scalar, ...] | None
-"""The value of an attribute; `None` if it is there but leaves open what it says."""
+"""The value of an attribute; `None` for an undefined element type."""
 
 
 class Attributes(Mapping[str, Value]):
-    """Attributes by name, each decoded when it is asked for: most never are.
+    """Attributes by name, decoded on access, because most are never read.
 
     Args:
-        raw: the attributes as the file has them.
-        decode: makes the value of one; raises `ModelError` or `UnsupportedError` if it cannot.
+        raw: the attributes as stored in the file.
+        decode: the function that decodes a value; raises `ModelError` or `UnsupportedError`.
     """
 
     __slots__ = ("_decode", "_raw")
@@ -39,8 +38,8 @@ class Attributes(Mapping[str, Value]):
         self._raw = raw
         self._decode = decode
 
-    def renamed(self, names: Mapping[str, str]) -> Attributes:
-        """The same attributes, those in `names` under another name."""
+    def rename(self, names: Mapping[str, str]) -> Attributes:
+        """Return the attributes, renamed by `names`."""
         if not names:
             return self
         return Attributes({names.get(n, n): raw for n, raw in self._raw.items()}, self._decode)
@@ -62,13 +61,13 @@ class Attributes(Mapping[str, Value]):
 
 
 class Variable(NamedTuple):
-    """A tensor that the file declares.
+    """A tensor declared in the program.
 
     Attributes:
         name: its name.
-        element_type: the type of its elements.
-        shape: its sizes; -1 stands for one that is not known.
-        levels: how many levels of sequences (LoD) it has.
+        element_type: its element type.
+        shape: its shape; -1 for an unknown size.
+        levels: the number of its LoD levels.
     """
 
     name: str
@@ -78,24 +77,24 @@ class Variable(NamedTuple):
 
 
 class ParameterUse(Enum):
-    """What the value of a parameter is needed for."""
+    """The use of a parameter's value."""
 
-    OPERAND = "an operator reads it"
-    OUTPUT = "the program hands it out, and no operator reads it"
+    OPERAND = "an operator reads the parameter"
+    OUTPUT = "the parameter is an output of the program, and no operator reads it"
 
 
 class Operator(NamedTuple):
-    """One use of an operator.
+    """An operator of a program or block.
 
     Attributes:
-        number: its place in the file, for messages.
-        label: what the file itself calls the operator, for messages.
-        type: what Paddle 2 calls the operator.
-        name: what the operation is to be called.
-        inputs: the names of the variables that it reads, by slot.
-        outputs: the names of the variables that it makes, by slot.
-        attributes: its parameters.
-        blocks: what it runs, if it is control flow.
+        number: its index in the block, for messages.
+        label: its type in the file, for messages.
+        type: its type in Paddle 2.
+        name: the name of the operation to build.
+        inputs: the names of its input variables, by slot.
+        outputs: the names of its output variables, by slot.
+        attributes: its attributes.
+        blocks: the blocks of a control flow operator.
     """
 
     number: int
@@ -109,7 +108,7 @@ class Operator(NamedTuple):
 
     @property
     def origin(self) -> Origin:
-        """The operator as what is built for it remembers it."""
+        """The origin of the operations built for the operator."""
         return Origin(
             self.type,
             tuple([name for names in self.inputs.values() for name in names]),
@@ -119,12 +118,12 @@ class Operator(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Operators that control flow runs; they see the variables around it.
+    """A block of a control flow operator; it can read the variables of outer blocks.
 
     Attributes:
-        inputs: the variables that it is given, in Paddle 3.
-        operators: in the order in which they run.
-        outputs: the variables that it hands back, in Paddle 3.
+        inputs: the block's arguments, in Paddle 3.
+        operators: the operators, in execution order.
+        outputs: the yielded variables, in Paddle 3.
     """
 
     inputs: Sequence[str]
@@ -133,17 +132,17 @@ class Block:
 
 
 def all_operators(operators: Iterable[Operator]) -> Iterator[Operator]:
-    """The operators and those of the blocks that they run."""
+    """Iterate over operators and, recursively, those of their blocks."""
     for operator in operators:
         yield operator
         for block in operator.blocks:
             yield from all_operators(block.operators)
 
 
-def _read_by(operator: Operator) -> Iterator[str]:
-    """The variables that an operator, or one in its blocks, may read.
+def _variables_read(operator: Operator) -> Iterator[str]:
+    """Iterate over the variables that an operator, or an operator in its blocks, may read.
 
-    What control flow writes counts as read: a block that does not run leaves the value as it was.
+    The outputs of control flow count as read: a block that does not run leaves them unchanged.
     """
     for inner in all_operators((operator,)):
         for names in inner.inputs.values():
@@ -157,13 +156,13 @@ def _read_by(operator: Operator) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Program:
-    """A model as its file describes it, without the parameters' values.
+    """A model without the values of its parameters.
 
     Attributes:
-        inputs: what the caller provides, in Paddle's order.
+        inputs: the inputs, in Paddle's order.
         parameters: the variables whose values are in the parameter file, by name.
-        operators: in the order in which they run.
-        outputs: the variable that each output of the model is, by the output's name.
+        operators: the operators, in execution order.
+        outputs: the variable of each output of the model, by the output's name.
     """
 
     inputs: Sequence[Variable]
@@ -171,8 +170,8 @@ class Program:
     operators: deque[Operator]
     outputs: Mapping[str, str]
 
-    def reshaped(self, shapes: Mapping[str, Sequence[int]]) -> Program:
-        """The program with other sizes of inputs, by name."""
+    def with_input_shapes(self, shapes: Mapping[str, Sequence[int]]) -> Program:
+        """Return the program with other shapes of inputs, by name."""
         if not shapes:
             return self
         inputs = [
@@ -182,15 +181,14 @@ class Program:
         return replace(self, inputs=inputs)
 
     def parameter_uses(self) -> dict[str, ParameterUse]:
-        """Compute what the values of parameters in the file are needed for.
+        """Return the use of each parameter whose value in the file is needed.
 
-        Those that are left out are of no use: nothing reads them, or an operator writes them first,
-        such as shapes that only training has a use for.
+        Other parameters are not read, or are overwritten before they are read.
         """
         uses: dict[str, ParameterUse] = {}
         written: set[str] = set()
         for operator in self.operators:
-            for name in _read_by(operator):
+            for name in _variables_read(operator):
                 if name in self.parameters and name not in written:
                     uses[name] = ParameterUse.OPERAND
             written.update(*operator.outputs.values())
@@ -199,25 +197,25 @@ class Program:
                 uses.setdefault(name, ParameterUse.OUTPUT)
         return uses
 
-    def take_operators(self) -> Iterator[Operator]:
-        """The operators, none of which is kept: what is built from them takes their place."""
+    def pop_operators(self) -> Iterator[Operator]:
+        """Remove and yield the operators one by one, to free their memory during the import."""
         while self.operators:
             yield self.operators.popleft()
 
 
-class Numbering:
-    """Names that are not given twice: a stem and how often it has been asked for."""
+class NameCounter:
+    """Generates unique names: a stem and a counter."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
     def next(self, stem: str) -> str:
-        """The next of `stem_0`, `stem_1`, …."""
+        """Return the next of `stem_0`, `stem_1`, …."""
         count = self._counts.get(stem, 0)
         self._counts[stem] = count + 1
         return f"{stem}_{count}"
 
 
-def within(where: str, error: Error) -> Error:
-    """An error of the same kind, with the place where it was met in front of its message."""
+def prefix_error(where: str, error: Error) -> Error:
+    """Return an error of the same class whose message begins with a location."""
     return type(error)(f"{where}: {error}")

@@ -1,6 +1,6 @@
-"""Sequences of different lengths that one tensor holds, and the padded form of them.
+"""Sequences of different lengths: concatenated with LoD offsets, or padded.
 
-Offsets are those of a level of detail (`lod`); all lists are of int64.
+Offsets [n + 1] are those of a LoD level (`lod`), lengths are [n]; both are int64.
 """
 
 from __future__ import annotations
@@ -22,113 +22,113 @@ from crosschip.ops.standard.logical import And, Where
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceSum
 from crosschip.ops.standard.slicing import Slice
 
-_TO_END = 2**31 - 1
+_END = 2**31 - 1
 
 
 def size(op: Context, operand: Operand, axis: int = 0) -> Operand:
-    """The size of an axis, without axes."""
+    """Return the size of an axis, a scalar."""
     sizes = op.add(ShapeOf, operand, ElementType.INT64)
-    place = axis % op.rank(operand)
-    return op.add(Reshape, op.add(Slice, sizes, (0,), (place,), (place + 1,)), ())
+    index = axis % op.rank(operand)
+    return op.add(Reshape, op.add(Slice, sizes, (0,), (index,), (index + 1,)), ())
 
 
-def numbers_up_to(op: Context, count: Operand) -> Operand:
-    """0, 1, 2, … below a count without axes."""
+def arange(op: Context, count: Operand) -> Operand:
+    """Return the integers from 0 up to a scalar count."""
     return op.add(Range, np.int64(0), count, np.int64(1))
 
 
 def starts(op: Context, offsets: Operand) -> Operand:
-    """Where each sequence begins."""
+    """Return the first row of each sequence."""
     return op.add(Slice, offsets, (0,), (0,), (-1,))
 
 
 def ends(op: Context, offsets: Operand) -> Operand:
-    """Where each sequence has ended."""
-    return op.add(Slice, offsets, (0,), (1,), (_TO_END,))
+    """Return the row after the last of each sequence."""
+    return op.add(Slice, offsets, (0,), (1,), (_END,))
 
 
 def lengths(op: Context, offsets: Operand) -> Operand:
-    """How long each sequence is."""
+    """Return the length of each sequence."""
     return op.add(Sub, ends(op, offsets), starts(op, offsets))
 
 
-def offsets_of(op: Context, lengths: Operand) -> Operand:
-    """The offsets of sequences of these lengths."""
+def offsets_from_lengths(op: Context, lengths: Operand) -> Operand:
+    """Return the offsets of sequences with these lengths."""
     zero = op.constant(np.zeros(1, np.int64), "zero")
     return op.add(Concat, parts=[zero, op.add(CumSum, lengths, 0)], axis=0)
 
 
-def total(op: Context, lengths: Operand) -> Operand:
-    """How long sequences are together, without axes."""
+def total_length(op: Context, lengths: Operand) -> Operand:
+    """Return the sum of lengths, a scalar."""
     return op.add(ReduceSum, lengths, (0,), keepdim=False)
 
 
-def sequence_of_rows(op: Context, offsets: Operand, rows: Operand) -> Operand:
-    """The sequence that each row is in, -1 if none is."""
+def row_sequences(op: Context, offsets: Operand, rows: Operand) -> Operand:
+    """Return the index of the sequence of each row; -1 for a row in no sequence."""
     low, high = (op.add(Unsqueeze, o, (0,)) for o in (starts(op, offsets), ends(op, offsets)))
-    is_in = is_between(op, op.add(Unsqueeze, rows, (1,)), low, high)
-    numbers = numbers_up_to(op, op.add(Sub, size(op, offsets), np.int64(1)))
-    sequence_numbers = op.add(Where, is_in, numbers, np.int64(-1))
+    is_inside = in_range(op, op.add(Unsqueeze, rows, (1,)), low, high)
+    numbers = arange(op, op.add(Sub, size(op, offsets), np.int64(1)))
+    sequence_numbers = op.add(Where, is_inside, numbers, np.int64(-1))
     return op.add(ReduceMax, sequence_numbers, (1,), keepdim=False)
 
 
-def repeated(op: Context, lengths: Operand) -> tuple[Operand, Operand]:
-    """For each row of sequences of these lengths its sequence, and its place in that."""
-    rows = numbers_up_to(op, total(op, lengths))
-    after = op.add(CumSum, lengths, 0)
-    is_over = op.add(GreaterEqual, op.add(Unsqueeze, rows, (1,)), op.add(Unsqueeze, after, (0,)))
-    owner = op.add(ReduceSum, op.add(Cast, is_over, ElementType.INT64), (1,), keepdim=False)
-    first = op.add(Gather, op.add(Sub, after, lengths), owner, 0)
-    return owner, op.add(Sub, rows, first)
+def sequence_positions(op: Context, lengths: Operand) -> tuple[Operand, Operand]:
+    """Return, for each row of sequences with these lengths, its sequence and its index in it."""
+    rows = arange(op, total_length(op, lengths))
+    stops = op.add(CumSum, lengths, 0)
+    is_past = op.add(GreaterEqual, op.add(Unsqueeze, rows, (1,)), op.add(Unsqueeze, stops, (0,)))
+    sequence = op.add(ReduceSum, op.add(Cast, is_past, ElementType.INT64), (1,), keepdim=False)
+    first = op.add(Gather, op.add(Sub, stops, lengths), sequence, 0)
+    return sequence, op.add(Sub, rows, first)
 
 
-def padded(
+def pad_sequences(
     op: Context, x: Operand, offsets: Operand, value: Operand, longest: int | Operand | None = None
 ) -> tuple[Operand, Operand]:
-    """The sequences beside each other [n, longest, …], and whether a place is in a sequence.
+    """Return the padded sequences [n, longest, …], and the mask [n, longest] of their elements.
 
     Args:
         op: the operator.
-        x: what holds the sequences.
-        offsets: of the sequences.
-        value: what to fill up with; broadcasts to a row.
-        longest: how long each is to be; as the longest of them, but at least 1, if not given.
+        x: the concatenated sequences.
+        offsets: their offsets.
+        value: the padding value; broadcasts to a row.
+        longest: the padded length; by default the greatest length, but at least 1.
     """
-    long = lengths(op, offsets)
+    sequence_lengths = lengths(op, offsets)
     if longest is None:
-        longest = op.add(Max, op.add(ReduceMax, long, (0,), keepdim=False), np.int64(1))
+        longest = op.add(Max, op.add(ReduceMax, sequence_lengths, (0,), keepdim=False), np.int64(1))
     if isinstance(longest, int):
-        places = op.constant(np.arange(longest, dtype=np.int64), "places")
+        positions = op.constant(np.arange(longest, dtype=np.int64), "places")
     else:
-        places = numbers_up_to(op, longest)
-    is_inside = op.add(Less, places, op.add(Unsqueeze, long, (1,)))
-    rows = op.add(Add, op.add(Unsqueeze, starts(op, offsets), (1,)), places)
-    elements = picked(op, x, rows, is_inside)
-    return op.add(Where, with_axes_of_row(op, is_inside, x), elements, value), is_inside
+        positions = arange(op, longest)
+    is_inside = op.add(Less, positions, op.add(Unsqueeze, sequence_lengths, (1,)))
+    rows = op.add(Add, op.add(Unsqueeze, starts(op, offsets), (1,)), positions)
+    elements = gather_rows(op, x, rows, is_inside)
+    return op.add(Where, expand_to_rows(op, is_inside, x), elements, value), is_inside
 
 
-def picked(op: Context, x: Operand, rows: Operand, is_wanted: Operand) -> Operand:
-    """Rows of a tensor; zeros where they are not wanted, as these may not be there."""
+def gather_rows(op: Context, x: Operand, rows: Operand, mask: Operand) -> Operand:
+    """Gather rows where the mask is true; elsewhere 0, and `rows` may be out of range."""
     one = op.constant(np.ones(1, np.int64), "one")
-    row = op.add(Slice, op.add(ShapeOf, x, ElementType.INT64), (0,), (1,), (_TO_END,))
+    row = op.add(Slice, op.add(ShapeOf, x, ElementType.INT64), (0,), (1,), (_END,))
     zeros = np.zeros((), x.type.element_type.dtype)
-    nothing = op.add(Fill, op.add(Concat, parts=[one, row], axis=0), zeros)
-    more = op.add(Concat, parts=[x, nothing], axis=0)
-    return op.add(Gather, more, op.add(Where, is_wanted, rows, size(op, x)), 0)
+    zero_row = op.add(Fill, op.add(Concat, parts=[one, row], axis=0), zeros)
+    extended = op.add(Concat, parts=[x, zero_row], axis=0)
+    return op.add(Gather, extended, op.add(Where, mask, rows, size(op, x)), 0)
 
 
-def unpadded(op: Context, x: Operand, lengths: Operand) -> Operand:
-    """The sequences of [n, longest, …] one after the other."""
-    owner, place = repeated(op, lengths)
-    return op.add(GatherND, x, op.add(Stack, [owner, place], 1))
+def unpad_sequences(op: Context, x: Operand, lengths: Operand) -> Operand:
+    """Concatenate padded sequences [n, longest, …]."""
+    sequence, position = sequence_positions(op, lengths)
+    return op.add(GatherND, x, op.add(Stack, [sequence, position], 1))
 
 
-def is_between(op: Context, rows: Operand, low: Any, high: Any) -> Operand:
-    """Tell of each row whether it is in `[low, high)`."""
+def in_range(op: Context, rows: Operand, low: Any, high: Any) -> Operand:
+    """Return whether each row is in `[low, high)`."""
     return op.add(And, op.add(GreaterEqual, rows, low), op.add(Less, rows, high))
 
 
-def with_axes_of_row(op: Context, operand: Operand, x: Operand) -> Operand:
-    """What there is one of a row, with an axis of size 1 behind it for each that a row has."""
-    rank, more = op.rank(operand), op.rank(x) - 1
-    return op.add(Unsqueeze, operand, tuple(range(rank, rank + more))) if more else operand
+def expand_to_rows(op: Context, operand: Operand, x: Operand) -> Operand:
+    """Append axes of size 1 to an operand with one element per row of `x`, to broadcast to `x`."""
+    rank, row_rank = op.rank(operand), op.rank(x) - 1
+    return op.add(Unsqueeze, operand, tuple(range(rank, rank + row_rank))) if row_rank else operand

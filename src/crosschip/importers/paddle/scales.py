@@ -1,11 +1,11 @@
-"""Integers whose scales are attributes of the operators that read and make them.
+"""Quantization whose scales are attributes of operators, as in Paddle Lite's models.
 
-So Paddle Lite's tools write quantized programs: an operator that computes on integers says so, and
-has the scale of the first tensor of a slot `Input` in `Input0_scale`. Its weights are integers.
-What it reads and makes is a real here that has been rounded to what integers stand for.
+An operator that computes on integers has an attribute that says so, integer weights, and the scale
+of the first tensor in slot `Input` in `Input0_scale`. It is imported as an operator on reals: its
+inputs and outputs are quantized and dequantized.
 
-Where only weights are quantized, an operator has the scales of its weight `w` in `w_quant_scale`.
-Every operator reads them as reals.
+Where only weights are quantized, an operator has the scales of its weight `w` in `w_quant_scale`,
+and the weight is dequantized for all operators.
 
 Source: DequantizeWeight in lite/api/light_api.cc of Paddle Lite 2.14.
 """
@@ -30,7 +30,7 @@ from crosschip.ir import (
 from crosschip.ops.standard.quantization import Dequantize, Quantize, parameters
 
 _TYPES = {"enable_int8": ElementType.INT8, "enable_int16": ElementType.INT16}
-"""The attributes by which operators say that they compute on integers, and of which type."""
+"""The attributes of operators that compute on integers, with the integer type."""
 
 _CHANNELS: Mapping[str, int] = {
     "conv2d": 0,
@@ -38,16 +38,16 @@ _CHANNELS: Mapping[str, int] = {
     "conv2d_transpose": 1,
     "depthwise_conv2d_transpose": 1,
 }
-"""The axis of weights that several scales run along; the last one of other operators."""
+"""The axis of per-channel scales of weights; the last axis for other operators."""
 
 _WEIGHT_BITS, _WEIGHT_SCALE = "quantize_weight_bits", "_quant_scale"
-"""The attribute of operators with quantized weights, and the end of those that hold the scales."""
+"""The attribute of operators with quantized weights, and the suffix of the scales' attributes."""
 
 _TINY = float(np.finfo(np.float32).tiny)
 
 
 def quantized_weights(operators: Iterable[Operator]) -> Mapping[str, Operator]:
-    """The operators that say what integers their weights stand for, by the weights' names."""
+    """Return the operators that hold the scales of quantized weights, by the weights' names."""
     weights: dict[str, Operator] = {}
     for operator in all_operators(operators):
         if _WEIGHT_BITS in operator.attributes:
@@ -57,38 +57,39 @@ def quantized_weights(operators: Iterable[Operator]) -> Mapping[str, Operator]:
     return weights
 
 
-def real_weight(builder: Builder, weight: Operand, operator: Operator) -> Operand:
-    """The reals that a weight stands for; weights of int8 with several axes stay integers.
+def dequantize_weight(builder: Builder, weight: Operand, operator: Operator) -> Operand:
+    """Dequantize a weight: int8 weights of rank 2 and more by an operation, others as constants.
 
     Args:
-        builder: where they are built.
-        weight: what the file holds; its name is that of the variable.
-        operator: one that says what it stands for.
+        builder: the builder of the model.
+        weight: the weight in the file; its name is that of the variable.
+        operator: an operator that holds its scales.
 
     Raises:
-        ModelError: the scales are not those of the weight.
+        ModelError: the number of scales does not match the weight.
     """
     type_, value = weight.type.element_type, weight.value
     if type_ not in _TYPES.values() or value is None:
         return weight
     where = f"operator {operator.number} ({operator.label}): {weight.name}{_WEIGHT_SCALE}"
     scale = _numbers(operator, f"{weight.name}{_WEIGHT_SCALE}")
-    known = _quantization(operator, weight, scale)
-    axis = known.axis or 0
-    if len(known.scale) not in (1, *value.shape[axis : axis + 1]):
+    quantization = _quantization(operator, weight, scale)
+    axis = quantization.axis or 0
+    if len(quantization.scale) not in (1, *value.shape[axis : axis + 1]):
         raise ModelError(f"{where}: has {len(scale)} scales for {weight.type}")
     if type_ is ElementType.INT8 and value.ndim > 1:
-        integers = builder.constant(value, f"{weight.name}.quantized", known)
+        integers = builder.constant(value, f"{weight.name}.quantized", quantization)
         return builder.add(Dequantize, integers)
-    factors = np.array(known.scale, np.float32).reshape((-1,) + (1,) * (value.ndim - 1 - axis))
+    factors = np.array(quantization.scale, np.float32)
+    factors = factors.reshape((-1,) + (1,) * (value.ndim - 1 - axis))
     return builder.constant(np.asarray(value, np.float32) * factors, f"{weight.name}.real")
 
 
-def reals_read(operator: Operator, values: Values) -> Operator:
-    """The operator as it reads what integers stand for; the same if it does not compute on them.
+def dequantize_inputs(operator: Operator, values: Values) -> Operator:
+    """Return an operator with dequantized inputs; unchanged if it does not compute on integers.
 
     Raises:
-        UnsupportedError: it does, but does not say what they stand for.
+        UnsupportedError: it computes on integers, but has no scales.
     """
     type_ = _type(operator)
     if type_ is None:
@@ -96,11 +97,11 @@ def reals_read(operator: Operator, values: Values) -> Operator:
     inputs, has_scale = dict(operator.inputs), False
     for slot, names in operator.inputs.items():
         read_names = []
-        for place, name in enumerate(names):
-            scale = _scale(operator, slot, place)
+        for index, name in enumerate(names):
+            scale = _scale(operator, slot, index)
             if scale is not None:
                 has_scale = True
-                name = _rounded(operator, values, name, scale, type_)
+                name = _round_variable(operator, values, name, scale, type_)
             read_names.append(name)
         inputs[slot] = read_names
     if not has_scale:
@@ -108,16 +109,16 @@ def reals_read(operator: Operator, values: Values) -> Operator:
     return operator._replace(inputs=inputs)
 
 
-def round_made(operator: Operator, values: Values) -> None:
-    """Round what an operator makes to what integers stand for, if it says so."""
+def round_outputs(operator: Operator, values: Values) -> None:
+    """Quantize and dequantize the outputs of an operator that computes on integers."""
     type_ = _type(operator)
     if type_ is None:
         return
     for slot, names in operator.outputs.items():
-        for place, name in enumerate(names):
-            scale = _scale(operator, slot, place)
+        for index, name in enumerate(names):
+            scale = _scale(operator, slot, index)
             if scale is not None and name in values:
-                rounded = _rounded(operator, values, name, scale, type_)
+                rounded = _round_variable(operator, values, name, scale, type_)
                 values.define(name, values[rounded])
 
 
@@ -125,13 +126,13 @@ def _type(operator: Operator) -> ElementType | None:
     return next((t for n, t in _TYPES.items() if operator.attributes.get(n) is True), None)
 
 
-def _scale(operator: Operator, slot: str, place: int) -> tuple[float, ...] | None:
-    """The scale of a tensor, or its scales along an axis."""
-    return _numbers(operator, f"{slot}{place}_scale") or None
+def _scale(operator: Operator, slot: str, index: int) -> tuple[float, ...] | None:
+    """Return the scale or the per-channel scales of the tensor at an index in a slot."""
+    return _numbers(operator, f"{slot}{index}_scale") or None
 
 
 def _numbers(operator: Operator, name: str) -> tuple[float, ...]:
-    """The numbers in an attribute."""
+    """Return the numbers in an attribute; empty if it is missing."""
     value = operator.attributes.get(name)
     numbers = value if isinstance(value, tuple) else () if value is None else (value,)
     scales = [float(n) for n in numbers if isinstance(n, int | float)]
@@ -140,26 +141,26 @@ def _numbers(operator: Operator, name: str) -> tuple[float, ...]:
     return tuple(scales)
 
 
-def _rounded(
+def _round_variable(
     operator: Operator, values: Values, name: str, scale: Sequence[float], type_: ElementType
 ) -> str:
-    """The variable that holds what integers stand for, in place of another one."""
+    """Quantize and dequantize a variable; return the name of the variable with the result."""
     operand = values[name]
-    known = _quantization(operator, operand, scale)
-    if values.rounded.get(operand) == known:
+    quantization = _quantization(operator, operand, scale)
+    if values.rounded.get(operand) == quantization:
         return name
     builder = values.builder
     if operand.type.quantization is not None:
         integers = operand
     elif operand.value is not None and operand.type.element_type in _TYPES.values():
-        integers = constant(np.asarray(operand.value), f"{name}.quantized", known)
+        integers = constant(np.asarray(operand.value), f"{name}.quantized", quantization)
     else:
-        integers = builder.add(Quantize, operand, **parameters(known), dtype=type_)
+        integers = builder.add(Quantize, operand, **parameters(quantization), dtype=type_)
     real = builder.add(Dequantize, integers)
-    values.rounded[real] = known
-    new = values.new_name(f"{name}.rounded")
-    values.define(new, real)
-    return new
+    values.rounded[real] = quantization
+    rounded_name = values.new_name(f"{name}.rounded")
+    values.define(rounded_name, real)
+    return rounded_name
 
 
 def _quantization(operator: Operator, operand: Operand, scale: Sequence[float]) -> Quantization:

@@ -1,4 +1,4 @@
-"""Element types and shapes as Paddle's files write them."""
+"""Element types and shapes in Paddle's files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BY_NAME = {element_type.value: element_type for element_type in ALL_TYPES}
 
 
 def from_code(code: int) -> ElementType:
-    """The element type of a `VarType.Type` in Paddle 2's framework.proto.
+    """Return the element type of a `VarType.Type` in Paddle 2's framework.proto.
 
     Raises:
         UnsupportedError: no operand can hold elements of the type.
@@ -48,7 +48,7 @@ def from_code(code: int) -> ElementType:
 
 
 def from_type_name(name: str) -> ElementType:
-    """The element type of a type in Paddle 3's builtin dialect, such as `t_f32`.
+    """Return the element type of a type in Paddle 3's builtin dialect, such as `t_f32`.
 
     Raises:
         UnsupportedError: no operand can hold elements of the type.
@@ -57,7 +57,7 @@ def from_type_name(name: str) -> ElementType:
 
 
 def from_name(name: str) -> ElementType:
-    """The element type that an attribute of Paddle 3 names, such as `float32`.
+    """Return the element type that an attribute of Paddle 3 names, such as `float32`.
 
     Raises:
         UnsupportedError: no operand can hold elements of the type.
@@ -66,21 +66,17 @@ def from_name(name: str) -> ElementType:
 
 
 def from_desc(desc: TensorDesc) -> tuple[ElementType, tuple[int, ...]]:
-    """The element type and shape that a protobuf message declares.
+    """Return the element type and shape of a protobuf message.
 
     Raises:
-        ModelError: the shape is not one that a tensor can have.
+        ModelError: the shape is invalid.
         UnsupportedError: no operand can hold elements of the type.
     """
     return from_code(desc.data_type), shape(desc.dims)
 
 
 def shape(sizes: Iterable[int]) -> tuple[int, ...]:
-    """A declared shape, in which -1 stands for a size that is not known.
-
-    Raises:
-        ModelError: it is not one that a tensor can have.
-    """
+    """Return a declared shape, in which -1 is an unknown size; raise ModelError if invalid."""
     shape_sizes = tuple(sizes)
     if len(shape_sizes) > MAX_RANK or any(size < -1 for size in shape_sizes):
         raise ModelError(f"{list(shape_sizes)} is not the shape of a tensor")

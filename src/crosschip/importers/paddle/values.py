@@ -1,45 +1,73 @@
-"""The operands that a program's variables stand for while it is imported."""
+"""The operands of a program's variables during its import."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from crosschip.importers.body import Captures, OpenAxes
-from crosschip.importers.paddle.arrays import Appended, Stacked
 from crosschip.importers.paddle.lod import Lod
 from crosschip.importers.paddle.program import Scalar
 from crosschip.ir import Builder, ModelError, Operand, Quantization
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
 
 MAX_ELEMENTS = 1024
-"""The longest list of sizes or the like; only a damaged file has a longer one."""
+"""The longest list of a parameter, such as sizes; only a damaged file has a longer one."""
 
-Postponed = Callable[[], Mapping[str, Operand]]
-"""Makes variables that nothing has asked for yet."""
+Deferred = Callable[[], Mapping[str, Operand]]
+"""Builds variables when the first of them is read."""
+
+
+@dataclass
+class LoopArray:
+    """A tensor array inside of the body of a loop that appends one tensor in each iteration.
+
+    Attributes:
+        iteration: the number of earlier iterations, which is the length of the array.
+        lengths: operands [1] that hold the same number.
+        appended: the tensor that this iteration appends.
+    """
+
+    iteration: Operand
+    lengths: set[Operand] = field(default_factory=set)
+    appended: Operand | None = None
+
+
+@dataclass(frozen=True)
+class StackedArray:
+    """A tensor array after the loop that filled it.
+
+    Attributes:
+        tensors: its tensors, stacked on axis 0.
+    """
+
+    tensors: Operand
 
 
 class Values:
-    """The operand that each variable stands for at the point reached so far.
+    """The current operand of each variable.
 
     Args:
-        builder: builds the model, or the body of control flow, that the operands belong to.
-        outer: the values around the body, which it captures when it reads them.
+        builder: the builder of the model, or of a body of control flow.
+        read: the variables that are read or outputs of the program.
+        outer: the values around the body, which captures those that it reads.
 
     Attributes:
-        builder: builds the model that the operands belong to.
-        read: the variables that an operator reads or the program hands out.
-        captures: what has been read from outside.
-        open_axes: the axes of the states of loops whose sizes change from time to time.
-        branches: the conditional blocks that make variables only when they run.
-        choices: the choices between two blocks of opposite conditions, until they are built.
-        stacked: the tensors without axes that a list was stacked from. A program that computes only
-            some of the sizes of a shape puts them together with constants so.
-        lods: how the variables that hold sequences are divided into them.
-        arrays: the tensors that each array of tensors holds.
-        rounded: the reals that integers stand for, and how.
+        builder: the builder of the model or body.
+        read: the variables that are read or outputs of the program.
+        captures: the operands captured from outside of the body.
+        open_axes: the axes of loop states whose sizes change between iterations.
+        branches: the conditional blocks that define variables only if they run.
+        choices: the selections between two blocks of opposite conditions that are not built yet.
+        stacked: the scalars that a list was stacked from. Programs stack computed and constant
+            sizes into a shape.
+        lods: the LoD of variables with sequences.
+        arrays: the tensors in each tensor array.
+        rounded: the quantization of operands that have been quantized and dequantized.
     """
 
     def __init__(
@@ -52,21 +80,21 @@ class Values:
         self.branches: dict[str, Any] = {}
         self.choices: dict[Any, Any] = {}
         self.lods: dict[str, Lod] = {}
-        self.arrays: dict[str, Sequence[Operand] | Appended | Stacked] = {}
+        self.arrays: dict[str, Sequence[Operand] | LoopArray | StackedArray] = {}
         self.rounded: dict[Operand, Quantization] = {}
         self._outer = outer
         self._operands: dict[str, Operand] = {}
-        self._postponed: dict[str, Postponed] = {}
+        self._deferred: dict[str, Deferred] = {}
         self._names: set[str] = set() if outer is None else outer._names
         self.stacked: dict[Operand, Sequence[Operand]] = {} if outer is None else outer.stacked
 
     def __getitem__(self, variable: str) -> Operand:
-        if variable in self._postponed:
-            self.define_postponed(self._postponed[variable])
+        if variable in self._deferred:
+            self.define_deferred(self._deferred[variable])
         if variable in self._operands:
             return self._operands[variable]
         if self._outer is None:
-            raise ModelError(f"{variable!r} is read, but nothing before makes it")
+            raise ModelError(f"{variable!r} is read before it is defined")
         outside = self._outer[variable]
         operand = self.captures.of(outside)
         if outside in self.stacked:
@@ -74,31 +102,31 @@ class Values:
         return operand
 
     def __contains__(self, variable: str) -> bool:
-        """Tell whether something has made a variable, or will if it is asked for."""
-        own = variable in self._operands or variable in self._postponed
-        return own or (self._outer is not None and variable in self._outer)
+        """Return whether a variable is defined or deferred."""
+        is_inner = variable in self._operands or variable in self._deferred
+        return is_inner or (self._outer is not None and variable in self._outer)
 
     def define(self, variable: str, operand: Operand) -> None:
-        """Let a variable stand for an operand from here on; Paddle may write to one again."""
-        self._postponed.pop(variable, None)
+        """Set a variable to an operand, until the program overwrites the variable."""
+        self._deferred.pop(variable, None)
         self._operands[variable] = operand
 
-    def postpone(self, variables: Sequence[str], make: Postponed) -> None:
-        """Let variables be made, all of them, when one of them is first asked for."""
-        self._postponed.update(dict.fromkeys(variables, make))
+    def defer(self, variables: Sequence[str], make: Deferred) -> None:
+        """Build all these variables when the first of them is read."""
+        self._deferred.update(dict.fromkeys(variables, make))
 
-    def define_postponed(self, make: Postponed) -> None:
-        """Make postponed variables now, but those that have been written to since."""
+    def define_deferred(self, make: Deferred) -> None:
+        """Build deferred variables now, except those that have been overwritten since."""
         for variable, operand in make().items():
-            if self._postponed.get(variable) == make:
+            if self._deferred.get(variable) == make:
                 self.define(variable, operand)
 
-    def is_postponed(self, variable: str) -> bool:
-        """Tell whether a variable waits to be asked for."""
-        return variable in self._postponed
+    def is_deferred(self, variable: str) -> bool:
+        """Return whether a variable is deferred."""
+        return variable in self._deferred
 
     def new_name(self, name: str) -> str:
-        """The name for another operand: this one, or one like it if it is taken."""
+        """Return a unique name for an operand, `name` itself if it is unused."""
         new = name
         while new in self._names:
             new = self.builder.unique_name(name)
@@ -107,11 +135,7 @@ class Values:
 
 
 def elements(operand: Operand) -> list[Scalar]:
-    """The elements of a constant that is a single value or a short list.
-
-    Raises:
-        ModelError: it has too many elements for that.
-    """
+    """Return the elements of a constant; raise ModelError if there are too many for a parameter."""
     array = operand.value
     if array is None or array.size > MAX_ELEMENTS:
         raise ModelError(f"{operand.name!r} is {operand.type}, not a short list")

@@ -1,1 +1,1 @@
-"""Names and codes of the standard operators in other systems, a file for each family."""
+"""Mappings of the standard operators to other systems, one module for each family."""

@@ -13,10 +13,7 @@ from crosschip.ops.standard.blocks import (
     SpaceToDepth,
 )
 
-map_operator(
-    ChannelShuffle,
-    nnadapter=NNAdapter(11),
-)
+map_operator(ChannelShuffle, nnadapter=NNAdapter(11))
 
 map_operator(
     DepthToSpace,
@@ -50,14 +47,18 @@ map_operator(
     BatchToSpaceND,
     nnrt=(
         NNRt(
-            *(4, "BATCH_TO_SPACE_ND", (ChannelsLast("input"),)),
+            4,
+            "BATCH_TO_SPACE_ND",
+            (ChannelsLast("input"),),
             parameters={"BLOCKSIZE": "block_shape", "CROPS": Pairs("crops")},
             other_rules=(ChannelsLastOutput(),),
         ),
     ),
     hdi=(
         HDI(
-            *(22, "BATCH_TO_SPACE_ND", (ChannelsLast("input"),)),
+            22,
+            "BATCH_TO_SPACE_ND",
+            (ChannelsLast("input"),),
             {"blockShape": "block_shape", "crops": Pairs("crops")},
             (ChannelsLastOutput(),),
         ),
@@ -68,13 +69,16 @@ map_operator(
     SpaceToBatchND,
     nnrt=(
         NNRt(
-            *(31, "SPACE_TO_BATCH_ND"),
+            31,
+            "SPACE_TO_BATCH_ND",
             parameters={"BLOCK_SHAPE": "block_shape", "PADDINGS": Pairs("pads")},
         ),
     ),
     hdi=(
         HDI(
-            *(141, "SPACE_TO_BATCH_ND", (ChannelsLast("input"),)),
+            141,
+            "SPACE_TO_BATCH_ND",
+            (ChannelsLast("input"),),
             {"blockShape": "block_shape", "paddings": Pairs("pads")},
             (ChannelsLastOutput(),),
         ),

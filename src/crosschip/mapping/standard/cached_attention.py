@@ -1,4 +1,4 @@
-"""Names of attention to what is kept from run to run, in other systems."""
+"""Names of attention with a key-value cache in other systems."""
 
 from __future__ import annotations
 

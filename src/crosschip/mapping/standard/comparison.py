@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import PlainOutput, Promoted
+from crosschip.mapping.rules import TypePromotion, UnquantizedOutput
 from crosschip.ops.standard.comparison import (
     Equal,
     Greater,
@@ -13,8 +13,8 @@ from crosschip.ops.standard.comparison import (
     NotEqual,
 )
 
-_PAIR = ("input0", Promoted("input1", "input0"))
-_PLAIN = (PlainOutput(),)
+_PAIR = ("input0", TypePromotion("input1", "input0"))
+_PLAIN = (UnquantizedOutput(),)
 
 map_operator(
     Equal,
@@ -24,9 +24,7 @@ map_operator(
 )
 
 map_operator(
-    NotEqual,
-    nnadapter=NNAdapter(54),
-    nnrt=(NNRt(72, "NOT_EQUAL", _PAIR, other_rules=_PLAIN),),
+    NotEqual, nnadapter=NNAdapter(54), nnrt=(NNRt(72, "NOT_EQUAL", _PAIR, other_rules=_PLAIN),)
 )
 
 map_operator(

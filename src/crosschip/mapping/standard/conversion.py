@@ -8,49 +8,46 @@ import numpy as np
 
 from crosschip.ir import ElementType, Operand
 from crosschip.mapping.common import HDI_CODES
-from crosschip.mapping.nodes import activation
+from crosschip.mapping.layer_rules import activation_node
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Told, TypeNumber, type_number
-from crosschip.mapping.translation import Export, Import, Rule, TypeOfOutput, refusal
+from crosschip.mapping.rule import Export, Import, Rule, refusal, type_code
+from crosschip.mapping.rules import Ignored, TypeCode, TypeOfOutput
 from crosschip.ops.standard.conversion import Assign, BitCast, Cast
 
 
-class OfPlain(Rule):
-    """The input, where neither it nor the output is quantized."""
+class UnquantizedInput(Rule):
+    """The input, if neither it nor the output is quantized."""
 
     slot = "input"
     text = "where the input or the output is quantized, this is DEQUANTIZE or QUANTIZE"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         types = [operand.type] if operand is not None else []
-        return not any(type_.quantization for type_ in (*types, *use.declared))
+        return not any(type_.quantization for type_ in (*types, *ctx.declared))
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = operand
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is not None and operand.type.quantization is not None:
-            raise refusal(use, self.slot, "there is no number for what is quantized")
+            raise refusal(ctx, self.slot, "has no code for quantized operands")
         return operand
 
 
-class WrittenType(Rule):
-    """The number of the element type, which the output tells, too."""
+class OutputTypeCode(Rule):
+    """Exports the code of the output's element type; ignored on import."""
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        return
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return type_number(use, use.outputs[0].type, HDI_CODES[ElementType], np.int32)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return type_code(ctx, ctx.outputs[0].type, HDI_CODES[ElementType], np.int32)
 
 
 map_operator(
     Assign,
     nnadapter=NNAdapter(7),
-    hdi=(activation(15, "LINEAR"), activation(0, "NO_ACTIVATION")),
+    hdi=(activation_node(15, "LINEAR"), activation_node(0, "NO_ACTIVATION")),
     onnx=("Identity",),
 )
 
@@ -60,21 +57,22 @@ map_operator(
     nnrt=(
         NNRt(6, "CAST", ("input", "dtype")),
         NNRt(
-            *(52, "QUANT_DTYPE_CAST", (OfPlain(),)),
-            parameters={"SRC_T": TypeNumber(output=False), "DST_T": "dtype", "AXIS": Told()},
+            52,
+            "QUANT_DTYPE_CAST",
+            (UnquantizedInput(),),
+            parameters={"SRC_T": TypeCode(output=False), "DST_T": "dtype", "AXIS": Ignored()},
         ),
     ),
     hdi=(
-        HDI(28, "CAST", ("input", WrittenType()), other_rules=(TypeOfOutput("dtype"),)),
+        HDI(28, "CAST", ("input", OutputTypeCode()), other_rules=(TypeOfOutput("dtype"),)),
         HDI(
-            *(113, "QUANT_DTYPE_CAST", (OfPlain(),)),
-            attributes={"srcT": TypeNumber(False, HDI_CODES[ElementType]), "dstT": "dtype"},
+            113,
+            "QUANT_DTYPE_CAST",
+            (UnquantizedInput(),),
+            attributes={"srcT": TypeCode(False, HDI_CODES[ElementType]), "dstT": "dtype"},
         ),
     ),
     onnx=("Cast", "CastLike"),
 )
 
-map_operator(
-    BitCast,
-    onnx=("BitCast",),
-)
+map_operator(BitCast, onnx=("BitCast",))

@@ -1,19 +1,12 @@
-"""Names and codes of object detectors in other systems."""
+"""Names and codes of object detection operators in other systems."""
 
 from __future__ import annotations
 
 from crosschip.mapping.opsets import NNAdapter, NNRt, map_operator
 from crosschip.ops.standard.detection import DetectionPostProcess, PriorBox, YoloBox
 
-map_operator(
-    PriorBox,
-    nnadapter=NNAdapter(58),
-)
-
-map_operator(
-    YoloBox,
-    nnadapter=NNAdapter(95),
-)
+map_operator(PriorBox, nnadapter=NNAdapter(58))
+map_operator(YoloBox, nnadapter=NNAdapter(95))
 
 map_operator(
     DetectionPostProcess,

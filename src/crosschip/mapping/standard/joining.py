@@ -1,4 +1,4 @@
-"""Names and codes of joining and splitting in other systems."""
+"""Names and codes of concatenation and splitting in other systems."""
 
 from __future__ import annotations
 
@@ -6,52 +6,49 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import filled, number
-from crosschip.mapping.translation import Export, Import, Passed, Rule
+from crosschip.mapping.rule import Export, Import, Rule, number, slot_operand
+from crosschip.mapping.rules import PassThrough
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
 
 
-class AsManyOutputs(Rule):
-    """The number of entries, which the outputs tell."""
+class OutputCount(Rule):
+    """Sets `num`, which has no operand, to the number of outputs."""
 
     slot = "num"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = len(use.declared)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = len(ctx.declared)
 
 
-class EqualPieces(Rule):
-    """The number of pieces of equal size, where no sizes are given."""
+class EqualSplit(Rule):
+    """The number of equal pieces, which sets `split` if no sizes are listed."""
 
     slot = ""
     text = "without SIZE_SPLITS, there are OUTPUT_NUM pieces of equal size"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        listed = use.slots.get("split")
-        if isinstance(listed, Operand) and listed.type.shape != (0,):
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        sizes = ctx.slots.get("split")
+        if isinstance(sizes, Operand) and sizes.type.shape != (0,):
             return
-        count = len(use.declared) if operand is None else int(number(operand, "OUTPUT_NUM"))
-        axis = use.slots["axis"]
-        place = int(number(axis, "axis")) if isinstance(axis, Operand) else 0
-        shape = filled(use, "input").type.shape or ()
-        if not -len(shape) <= place < len(shape) or not isinstance(size := shape[place], int):
+        count = len(ctx.declared) if operand is None else int(number(operand, "OUTPUT_NUM"))
+        axis_operand = ctx.slots["axis"]
+        axis = int(number(axis_operand, "axis")) if isinstance(axis_operand, Operand) else 0
+        shape = slot_operand(ctx, "input").type.shape or ()
+        if not -len(shape) <= axis < len(shape) or not isinstance(size := shape[axis], int):
             raise ModelError("input: must have a known size on the axis")
         if count < 1 or size % count:
             raise ModelError(f"split: {size} is not {count} pieces of equal size")
-        use.slots["split"] = (size // count,) * count
+        ctx.slots["split"] = (size // count,) * count
 
-    def export_operand(self, use: Export) -> Operand | None:
-        count = np.array([len(use.outputs)], np.int32)
-        return constant(count, f"{use.operation.name}.output_num")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        count = np.array([len(ctx.outputs)], np.int32)
+        return constant(count, f"{ctx.operation.name}.output_num")
 
 
 map_operator(
     Concat,
     nnadapter=NNAdapter(13),
-    nnrt=(NNRt(7, "CONCAT", ("parts",), {"AXIS": Passed("axis", default=0)}),),
+    nnrt=(NNRt(7, "CONCAT", ("parts",), {"AXIS": PassThrough("axis", default=0)}),),
     hdi=(HDI(31, "CONCAT", ("parts",), {"axis": "axis"}),),
     onnx=("Concat",),
 )
@@ -68,19 +65,21 @@ map_operator(
     nnadapter=NNAdapter(79),
     nnrt=(
         NNRt(
-            *(32, "SPLIT"),
+            32,
+            "SPLIT",
             parameters={
-                "AXIS": Passed("axis", default=0),
+                "AXIS": PassThrough("axis", default=0),
                 "SIZE_SPLITS": "split",
-                "OUTPUT_NUM": EqualPieces(),
+                "OUTPUT_NUM": EqualSplit(),
             },
             outputs=None,
         ),
     ),
     hdi=(
         HDI(
-            *(145, "SPLIT"),
-            attributes={"axis": "axis", "sizeSplits": "split", "outputNum": EqualPieces()},
+            145,
+            "SPLIT",
+            attributes={"axis": "axis", "sizeSplits": "split", "outputNum": EqualSplit()},
         ),
     ),
     onnx=("Split",),
@@ -91,15 +90,9 @@ map_operator(
     nnadapter=NNAdapter(91),
     nnrt=(
         NNRt(
-            *(57, "UNSTACK"),
-            parameters={"AXIS": "axis"},
-            other_rules=(AsManyOutputs(),),
-            outputs=None,
+            57, "UNSTACK", parameters={"AXIS": "axis"}, other_rules=(OutputCount(),), outputs=None
         ),
     ),
 )
 
-map_operator(
-    Meshgrid,
-    nnadapter=NNAdapter(50),
-)
+map_operator(Meshgrid, nnadapter=NNAdapter(50))

@@ -9,10 +9,21 @@ import numpy as np
 from crosschip.ir import Operand, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
-from crosschip.mapping.nodes import Activated, Sides
+from crosschip.mapping.layer_rules import (
+    ActivationCode,
+    ExplicitPads,
+    PaddingMode,
+    PadsWithoutMode,
+    SeparateActivation,
+)
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import ActivationAfter, Case, Fixed, Padding, PaddingMode, Told
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    refusal,
+)
+from crosschip.mapping.rules import FixedValue, Ignored, Selector
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
     AdaptiveMaxPool2D,
@@ -31,17 +42,19 @@ class OfSizesOnly(Rule):
 
     slot: str
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         return
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operation = use.operation
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operation = ctx.operation
         if operation.operand(self.slot) is not None:
             inputs = list(operation.inputs)
             inputs[getattr(type(operation), self.slot).index] = None
             shapes = [output.shape for output in operation.with_inputs(tuple(inputs)).infer()]
             if shapes != [output.type.shape for output in operation.outputs]:
-                raise refusal(use, self.slot, "has no operand there, and there are other windows")
+                raise refusal(
+                    ctx, self.slot, "has no operand in the target, but changes the windows"
+                )
         return None
 
 
@@ -54,16 +67,16 @@ _WINDOWS: Mapping[str, str | Rule] = {
     "KERNEL_SIZE": "kernel_shape",
     "STRIDE": "strides",
     "PAD_MODE": PaddingMode(),
-    "PAD": Padding(),
+    "PAD": PadsWithoutMode(),
     "ACTIVATION_TYPE": "fuse_code",
     "ROUND_MODE": "ceil_mode",
-    "GLOBAL": Case("GLOBAL", "false", lambda value: not value, np.array([False])),
+    "GLOBAL": Selector("GLOBAL", "false", lambda value: not value, np.array([False])),
 }
 
 _WHOLE_IMAGE: Mapping[str, str | Rule] = {
-    **{name: Told() for name in _WINDOWS},
-    "ACTIVATION_TYPE": ActivationAfter(),
-    "GLOBAL": Case("GLOBAL", "true", bool, np.array([True])),
+    **{name: Ignored() for name in _WINDOWS},
+    "ACTIVATION_TYPE": SeparateActivation(),
+    "GLOBAL": Selector("GLOBAL", "true", bool, np.array([True])),
 }
 
 
@@ -77,7 +90,7 @@ def _nnrt(code: int, name: str) -> NNRt:
 def _global(code: int, name: str) -> NNRt:
     return NNRt(
         *(code, name, (ChannelsLast("input"),), _WHOLE_IMAGE),
-        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+        other_rules=(ChannelsLastOutput(), FixedValue("output_shape", (1, 1))),
     )
 
 
@@ -86,16 +99,16 @@ class FormatOfImage(Rule):
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         return  # some always write 0, whatever the tensor says
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array(int(use.channels_last)), "format")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array(int(ctx.channels_last)), "format")
 
 
-_FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": Activated()}
-_WHOLE = Case("global", "true", bool, np.array(True))
-_PART = Case("global", "false", lambda value: not value, np.array(False))
+_FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": ActivationCode()}
+_WHOLE = Selector("global", "true", bool, np.array(True))
+_PART = Selector("global", "false", lambda value: not value, np.array(False))
 
 
 def _window_node(
@@ -109,7 +122,7 @@ def _window_node(
         "kernelSize": "kernel_shape",
         "strides": "strides",
         "padMode": "auto_pad",
-        "pad": Sides(),
+        "pad": ExplicitPads(),
         "global": _PART,
     }
     attributes = {**windows, **rounding, **_FORMAT}
@@ -123,7 +136,7 @@ def _window_node(
 def _global_node(code: int, name: str) -> HDI:
     return HDI(
         *(code, name, (ChannelsLast("input"),), {"global": _WHOLE, **_FORMAT}),
-        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+        other_rules=(ChannelsLastOutput(), FixedValue("output_shape", (1, 1))),
     )
 
 

@@ -9,15 +9,8 @@ import numpy as np
 from crosschip.ir import ElementType, Operand, constant
 from crosschip.mapping.common import HDI_CODES
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Told, TypeNumber
-from crosschip.mapping.translation import (
-    Export,
-    Import,
-    Rule,
-    TypeOfOutput,
-    Written,
-    refusal,
-)
+from crosschip.mapping.rule import Export, Import, Rule, refusal
+from crosschip.mapping.rules import CastOnExport, Ignored, TypeCode, TypeOfOutput
 from crosschip.ops.standard.quantization import (
     Dequantize,
     DequantizeBlocks,
@@ -27,85 +20,76 @@ from crosschip.ops.standard.quantization import (
 )
 
 
-class ScalesOfOutput(Rule):
-    """Scales that no operand tells: they are those of the output."""
+class OutputScales(Rule):
+    """Sets the scales, which have no operand, from the declared type of the output."""
 
     slot = "scale"
     text = "the scales are those of the output"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
-        return bool(use.declared) and use.declared[0].quantization is not None
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
+        return bool(ctx.declared) and ctx.declared[0].quantization is not None
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        quantization = use.declared[0].quantization
-        assert quantization is not None, "else this is not the row"
-        use.slots |= parameters(quantization)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        quantization = ctx.declared[0].quantization
+        assert quantization is not None, "checked by fits"
+        ctx.slots |= parameters(quantization)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        if use.outputs[0].type.quantization is None:
-            raise refusal(use, "dtype", "there is no number for floats of so few bits")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        if ctx.outputs[0].type.quantization is None:
+            raise refusal(ctx, "dtype", "has no code for unquantized types")
         return None
 
 
-class OfQuantized(Rule):
-    """The input, where it is quantized."""
+class QuantizedInput(Rule):
+    """The input, if it is quantized and the output is not."""
 
     slot = "input"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         quantized = operand is not None and operand.type.quantization is not None
-        return quantized and not (use.declared and use.declared[0].quantization)
+        return quantized and not (ctx.declared and ctx.declared[0].quantization)
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = operand
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return ctx.operation.operand(self.slot)
 
 
-class AxisOfScales(Rule):
-    """The axis that several scales run along, which the quantization tells."""
+class ScaleAxis(Rule):
+    """Exports the axis of per-channel scales; ignored on import."""
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        return
-
-    def export_operand(self, use: Export) -> Operand | None:
-        for operand in (*use.operation.inputs, *use.outputs):
+    def export_operand(self, ctx: Export) -> Operand | None:
+        for operand in (*ctx.operation.inputs, *ctx.outputs):
             quantization = None if operand is None else operand.type.quantization
             if quantization is not None and quantization.axis is not None:
                 return constant(
-                    np.array([quantization.axis], np.int64), f"{use.operation.name}.axis"
+                    np.array([quantization.axis], np.int64), f"{ctx.operation.name}.axis"
                 )
         return None
 
 
 _TYPES: Mapping[str, str | Rule] = {
-    "SRC_T": TypeNumber(output=False),
-    "DST_T": TypeNumber(output=True),
-    "AXIS": AxisOfScales(),
+    "SRC_T": TypeCode(output=False),
+    "DST_T": TypeCode(output=True),
+    "AXIS": ScaleAxis(),
 }
 _NODE_TYPES: Mapping[str, str | Rule] = {
-    "srcT": TypeNumber(False, HDI_CODES[ElementType]),
-    "dstT": TypeNumber(True, HDI_CODES[ElementType]),
+    "srcT": TypeCode(False, HDI_CODES[ElementType]),
+    "dstT": TypeCode(True, HDI_CODES[ElementType]),
 }
-_OF_OUTPUT = (ScalesOfOutput(), TypeOfOutput("dtype"), Told("axis"), Told("zero_point"))
+_OF_OUTPUT = (OutputScales(), TypeOfOutput("dtype"), Ignored("axis"), Ignored("zero_point"))
 
 map_operator(
     Quantize,
     nnadapter=NNAdapter(
         60,
-        ("input", "axis", "scale", Written("zero_point", ElementType.INT32)),
+        ("input", "axis", "scale", CastOnExport("zero_point", ElementType.INT32)),
         other_rules=(TypeOfOutput("dtype"),),
     ),
-    nnrt=(
-        NNRt(
-            *(52, "QUANT_DTYPE_CAST"),
-            parameters=_TYPES,
-            other_rules=_OF_OUTPUT,
-        ),
-    ),
+    nnrt=(NNRt(52, "QUANT_DTYPE_CAST", parameters=_TYPES, other_rules=_OF_OUTPUT),),
     hdi=(HDI(113, "QUANT_DTYPE_CAST", attributes=_NODE_TYPES, other_rules=_OF_OUTPUT),),
     onnx=("QuantizeLinear",),
 )
@@ -113,17 +97,10 @@ map_operator(
 map_operator(
     Dequantize,
     nnadapter=NNAdapter(19),
-    nnrt=(NNRt(52, "QUANT_DTYPE_CAST", (OfQuantized(),), _TYPES),),
-    hdi=(HDI(113, "QUANT_DTYPE_CAST", (OfQuantized(),), _NODE_TYPES),),
+    nnrt=(NNRt(52, "QUANT_DTYPE_CAST", (QuantizedInput(),), _TYPES),),
+    hdi=(HDI(113, "QUANT_DTYPE_CAST", (QuantizedInput(),), _NODE_TYPES),),
     onnx=("DequantizeLinear",),
 )
 
-map_operator(
-    DynamicQuantize,
-    onnx=("DynamicQuantizeLinear",),
-)
-
-map_operator(
-    DequantizeBlocks,
-    onnx=("DequantizeLinear",),
-)
+map_operator(DynamicQuantize, onnx=("DynamicQuantizeLinear",))
+map_operator(DequantizeBlocks, onnx=("DequantizeLinear",))

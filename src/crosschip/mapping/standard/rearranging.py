@@ -1,4 +1,4 @@
-"""Names and codes of operators that repeat, shift, reverse or blank in other systems."""
+"""Names and codes of operators that tile, roll, reverse or mask in other systems."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import filled, numbers, rank_of, shape_known
-from crosschip.mapping.translation import Export, Import, Rule
+from crosschip.mapping.rule import Import, Rule, numbers, rank_of, slot_operand, static_shape
 from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
 
 
-class RepeatedAxes(Rule):
-    """The axes that are repeated; left out, all, and new ones in front if there are more."""
+class RepeatAxes(Rule):
+    """The repeated axes; if omitted, `repeats` counts all axes, and new leading axes if longer."""
 
     slot = ""
     text = "DIMS are the axes that the repeats are for; the others are repeated once"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        input, repeats = filled(use, "input"), filled(use, "repeats")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        input, repeats = slot_operand(ctx, "input"), slot_operand(ctx, "repeats")
         rank = rank_of(input, "input")
         if operand is not None:
             counts = np.ones(rank, np.int64)
@@ -28,56 +27,34 @@ class RepeatedAxes(Rule):
             if axes.size != values.size or np.any((axes < -rank) | (axes >= rank)):
                 raise ModelError(f"DIMS: {axes.tolist()} do not fit {values.size} repeats")
             counts[axes] = values
-            use.slots["repeats"] = tuple(counts.tolist())
+            ctx.slots["repeats"] = tuple(counts.tolist())
             return
-        shape = shape_known(repeats.type.shape)
+        shape = static_shape(repeats.type.shape)
         if shape and shape[0] > rank:
             axes = np.arange(shape[0] - rank)
-            use.slots["input"] = use.builder.add(Unsqueeze, input, tuple(axes.tolist()))
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+            ctx.slots["input"] = ctx.builder.add(Unsqueeze, input, tuple(axes.tolist()))
 
 
-class RepeatsWithoutInput(Rule):
-    """The repeats, where no input says them."""
+class RepeatsAttribute(Rule):
+    """The attribute for the repeats, which is read if the second input is omitted."""
 
     slot = "repeats"
     text = "dims are the repeats where there is no second input"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if self.slot not in use.slots and operand is not None:
-            use.slots[self.slot] = operand
-        RepeatedAxes().import_operand(None, use)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if self.slot not in ctx.slots and operand is not None:
+            ctx.slots[self.slot] = operand
+        RepeatAxes().import_operand(None, ctx)
 
 
 map_operator(
     Tile,
     nnadapter=NNAdapter(87),
-    nnrt=(
-        NNRt(
-            *(40, "TILE", ("input", "repeats")),
-            parameters={"DIMS": RepeatedAxes()},
-        ),
-    ),
-    hdi=(HDI(160, "TILE_FUSION", ("input", "repeats"), {"dims": RepeatsWithoutInput()}),),
+    nnrt=(NNRt(40, "TILE", ("input", "repeats"), parameters={"DIMS": RepeatAxes()}),),
+    hdi=(HDI(160, "TILE_FUSION", ("input", "repeats"), {"dims": RepeatsAttribute()}),),
     onnx=("Tile",),
 )
 
-map_operator(
-    Roll,
-    nnadapter=NNAdapter(71),
-)
-
-map_operator(
-    ReverseSequence,
-    onnx=("ReverseSequence",),
-)
-
-map_operator(
-    Trilu,
-    onnx=("Trilu",),
-)
+map_operator(Roll, nnadapter=NNAdapter(71))
+map_operator(ReverseSequence, onnx=("ReverseSequence",))
+map_operator(Trilu, onnx=("Trilu",))

@@ -8,79 +8,84 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand, TensorType, constant
 from crosschip.mapping.opsets import NNRt, map_operator
-from crosschip.mapping.rules import MustBe, Told, filled, number, shape_known, value_in
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    number,
+    parameter_value,
+    refusal,
+    slot_operand,
+    static_shape,
+)
+from crosschip.mapping.rules import Ignored, RequiredValue
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Flatten, Reshape, Transpose
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, DynamicQuantizeLSTM
 from crosschip.ops.standard.slicing import Slice
 
-_BY_LAYER = ("weight", "recurrence_weight", "bias", "initial_hidden", "initial_cell")
+_LAYER_SLOTS = ("weight", "recurrence_weight", "bias", "initial_hidden", "initial_cell")
 
 
-class Zeros(Rule):
-    """A bias or a state, which cannot be left out there.
-
-    Args:
-        slot: the slot.
-    """
+class ZeroDefault(Rule):
+    """A bias or an initial state, which NNRt requires; an omitted one is exported as zeros."""
 
     def __init__(self, slot: str) -> None:
         self.slot = slot
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None:
-            use.slots[self.slot] = operand
+            ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operation = use.operation
-        assert isinstance(operation, LSTM), "its row has this rule"
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operation = ctx.operation
+        assert isinstance(operation, LSTM), "only rows of LSTM have this rule"
         operand = operation.operand(self.slot)
         if operand is not None:
             return operand
-        weight = shape_known(operation.weight.type.shape)
-        hidden = shape_known(operation.outputs[1].type.shape)
+        weight = static_shape(operation.weight.type.shape)
+        hidden = static_shape(operation.outputs[1].type.shape)
         if weight is None or hidden is None:
-            raise refusal(use, self.slot, "cannot be left out there")
+            raise refusal(ctx, self.slot, "cannot be omitted in the target")
         shape = (weight[0], 2 * weight[1]) if self.slot == "bias" else hidden
         zeros = np.zeros(shape, operation.input.type.element_type.dtype)
         return constant(zeros, f"{operation.name}.{self.slot}")
 
 
-class BothDirections(Rule):
-    """A flag that the input is read in both directions."""
+class BidirectionalFlag(Rule):
+    """The flag whether the LSTM is bidirectional."""
 
     slot = "direction"
     text = "BIDIRECTIONAL sets `direction`"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        both = operand is not None and bool(number(operand, "BIDIRECTIONAL"))
-        use.slots[self.slot] = Direction.BIDIRECTIONAL if both else Direction.FORWARD
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        is_bidirectional = operand is not None and bool(number(operand, "BIDIRECTIONAL"))
+        ctx.slots[self.slot] = Direction.BIDIRECTIONAL if is_bidirectional else Direction.FORWARD
 
-    def export_operand(self, use: Export) -> Operand | None:
-        direction = Direction(int(value_in(use, self.slot).item()))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        direction = Direction(int(parameter_value(ctx, self.slot).item()))
         if direction is Direction.REVERSE:
-            raise refusal(use, self.slot, f"there is no number for {direction.name}")
-        both = np.array([direction is Direction.BIDIRECTIONAL])
-        return constant(both, f"{use.operation.name}.both")
+            raise refusal(ctx, self.slot, f"has no code for {direction.name}")
+        flag = np.array([direction is Direction.BIDIRECTIONAL])
+        return constant(flag, f"{ctx.operation.name}.both")
 
 
-class HasBias(Rule):
-    """A flag that the bias is used."""
+class HasBiasFlag(Rule):
+    """The flag whether the bias is used."""
 
     slot = ""
     text = "with HAS_BIAS false, the bias is left out"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and not number(operand, "HAS_BIAS"):
-            use.slots.pop("bias", None)
+            ctx.slots.pop("bias", None)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array([True]), f"{use.operation.name}.has_bias")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array([True]), f"{ctx.operation.name}.has_bias")
 
 
-class Layers(Rule):
-    """The number of networks, each of which reads the hidden values of the one before."""
+class LayerCount(Rule):
+    """The number of stacked layers, each of which is imported as an LSTM."""
 
     slot = ""
     text = (
@@ -88,67 +93,60 @@ class Layers(Rule):
         "the directions are side by side, [T, N, D * H], in the first output and between layers"
     )
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         count = 1 if operand is None else int(number(operand, "NUM_LAYERS"))
-        passes = 2 if use.slots["direction"] is Direction.BIDIRECTIONAL else 1
-        by_layer = {slot: use.slots[slot] for slot in _BY_LAYER if slot in use.slots}
-        shape = filled(use, "weight").type.shape
+        passes = 2 if ctx.slots["direction"] is Direction.BIDIRECTIONAL else 1
+        by_layer = {slot: ctx.slots[slot] for slot in _LAYER_SLOTS if slot in ctx.slots}
+        shape = slot_operand(ctx, "weight").type.shape
         if not shape or count < 1 or shape[0] != count * passes:
             raise ModelError(f"weight: has no rows for {count} layers in {passes} directions")
-        shared: dict[str, Any] = {"direction": use.slots["direction"]}
+        shared: dict[str, Any] = {"direction": ctx.slots["direction"]}
 
         def rows(layer: int) -> dict[str, Any]:
             if count == 1:
                 return by_layer
             begin, end = (layer * passes,), ((layer + 1) * passes,)
             return {
-                slot: use.builder.add(Slice, operand, axes=(0,), starts=begin, ends=end)
+                slot: ctx.builder.add(Slice, operand, axes=(0,), starts=begin, ends=end)
                 for slot, operand in by_layer.items()
             }
 
-        use.slots |= rows(0)
+        ctx.slots |= rows(0)
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
             states = [outputs[1:]]
-            hidden = _side_by_side(use, outputs[0])
+            hidden = _flatten_directions(ctx, outputs[0])
             for layer in range(1, count):
-                outputs = use.builder.add_all(LSTM, input=hidden, **rows(layer), **shared)
-                hidden = _side_by_side(use, outputs[0])
+                outputs = ctx.builder.add_all(LSTM, input=hidden, **rows(layer), **shared)
+                hidden = _flatten_directions(ctx, outputs[0])
                 states.append(outputs[1:])
             if count == 1:
                 return (hidden, *outputs[1:])
-            last = (use.builder.add(Concat, list(parts), 0) for parts in zip(*states, strict=True))
-            return (hidden, *last)
+            final = (ctx.builder.add(Concat, list(parts), 0) for parts in zip(*states, strict=True))
+            return (hidden, *final)
 
-        use.finishing.append(finish)
+        ctx.postprocessing.append(finish)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        type_ = use.outputs[0].type
-        shape = shape_known(type_.shape)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        type_ = ctx.outputs[0].type
+        shape = static_shape(type_.shape)
         if shape is None:
-            raise refusal(use, "input", "must have a known shape there")
+            raise refusal(ctx, "input", "must have a known shape in the target")
         steps, passes, batch, size = shape
-        turned = TensorType(type_.element_type, (steps, batch, passes, size))
+        batch_second = TensorType(type_.element_type, (steps, batch, passes, size))
         flat = TensorType(type_.element_type, (steps, batch, passes * size))
-        use.follow(0, turned, Transpose, (0, 2, 1, 3))
-        use.follow(0, flat, Reshape, (steps, batch, passes, size))
-        return constant(np.array([1], np.int64), f"{use.operation.name}.layers")
+        ctx.replace_output(0, batch_second, Transpose, (0, 2, 1, 3))
+        ctx.replace_output(0, flat, Reshape, (steps, batch, passes, size))
+        return constant(np.array([1], np.int64), f"{ctx.operation.name}.layers")
 
 
-def _side_by_side(use: Import, hidden: Operand) -> Operand:
-    """Hidden values [T, D, N, H] as [T, N, D * H]."""
-    return use.builder.add(Flatten, use.builder.add(Transpose, hidden, (0, 2, 1, 3)), 2, 3)
+def _flatten_directions(ctx: Import, hidden: Operand) -> Operand:
+    """Convert hidden values [T, D, N, H] to [T, N, D * H]."""
+    return ctx.builder.add(Flatten, ctx.builder.add(Transpose, hidden, (0, 2, 1, 3)), 2, 3)
 
 
-map_operator(
-    RNN,
-    onnx=["RNN"],
-)
-
-map_operator(
-    GRU,
-    onnx=["GRU"],
-)
+map_operator(RNN, onnx=["RNN"])
+map_operator(GRU, onnx=["GRU"])
 
 map_operator(
     LSTM,
@@ -157,20 +155,20 @@ map_operator(
             75,
             "LSTM",
             (
-                *("input", "weight", "recurrence_weight", Zeros("bias")),
-                *(Zeros("initial_hidden"), Zeros("initial_cell")),
+                *("input", "weight", "recurrence_weight", ZeroDefault("bias")),
+                *(ZeroDefault("initial_hidden"), ZeroDefault("initial_cell")),
             ),
             {
-                "BIDIRECTIONAL": BothDirections(),
-                "HAS_BIAS": HasBias(),
-                "NUM_LAYERS": Layers(),
-                "INPUT_SIZE": Told(),
-                "HIDDEN_SIZE": Told(),
-                "NUM_DIRECTIONS": Told(),
-                "DROPOUT": Told(),
-                "ZONEOUT_CELL": MustBe("ZONEOUT_CELL", 0),
-                "ZONEOUT_HIDDEN": MustBe("ZONEOUT_HIDDEN", 0),
-                "PROJ_SIZE": MustBe("PROJ_SIZE", 0),
+                "BIDIRECTIONAL": BidirectionalFlag(),
+                "HAS_BIAS": HasBiasFlag(),
+                "NUM_LAYERS": LayerCount(),
+                "INPUT_SIZE": Ignored(),
+                "HIDDEN_SIZE": Ignored(),
+                "NUM_DIRECTIONS": Ignored(),
+                "DROPOUT": Ignored(),
+                "ZONEOUT_CELL": RequiredValue("ZONEOUT_CELL", 0),
+                "ZONEOUT_HIDDEN": RequiredValue("ZONEOUT_HIDDEN", 0),
+                "PROJ_SIZE": RequiredValue("PROJ_SIZE", 0),
             },
             outputs=3,
         )

@@ -8,18 +8,18 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import (
-    Case,
-    NumberedFlag,
-    OneAxis,
-    Truth,
-    filled,
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
     number,
     numbers,
+    parameter_value,
     rank_of,
-    value_in,
+    refusal,
+    slot_operand,
 )
-from crosschip.mapping.translation import Export, Import, Passed, Rule, refusal
+from crosschip.mapping.rules import BoolCast, NumericFlag, PassThrough, Selector, SingleAxis
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.reduction import (
     CumProd,
@@ -39,83 +39,77 @@ from crosschip.ops.standard.reduction import (
 
 
 class ReducedAxes(Rule):
-    """The axes, all of which are listed there."""
+    """The axes; an empty list, which means all, is exported as all axes."""
 
     slot = "axes"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        Passed(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        axes = value_in(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        axes = parameter_value(ctx, self.slot)
         if axes.size:
-            return Passed(self.slot).export_operand(use)
-        input = use.operation.inputs[0]
+            return PassThrough(self.slot).export_operand(ctx)
+        input = ctx.operation.inputs[0]
         if input is None or input.type.shape is None:
-            raise refusal(use, self.slot, "must be listed there, and are not known")
+            raise refusal(ctx, self.slot, "must be listed in the target, but are unknown")
         axes = np.arange(len(input.type.shape), dtype=np.int32)
-        return constant(axes, f"{use.operation.name}.axes")
+        return constant(axes, f"{ctx.operation.name}.axes")
 
 
-class ToEnd(Rule):
-    """A flag that the axes after the one that is named are reduced too."""
+class ReduceToEnd(Rule):
+    """The flag whether to reduce the first of `axes` and all axes after it."""
 
     slot = ""
     text = "with REDUCE_TO_END, `axes` are the first that is named and all after it"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None or not number(operand, "REDUCE_TO_END"):
             return
-        rank = rank_of(filled(use, "input"), "input")
-        axes = numbers(filled(use, "axes"), "axes")
+        rank = rank_of(slot_operand(ctx, "input"), "input")
+        axes = numbers(slot_operand(ctx, "axes"), "axes")
         if not axes.size:
             raise ModelError("axes: must have the one to begin with")
         axis = int(axes[0])
-        use.slots["axes"] = tuple(range(axis % rank if rank else 0, rank))
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+        ctx.slots["axes"] = tuple(range(axis % rank if rank else 0, rank))
 
 
 class Coefficient(Rule):
-    """The factor by which the result is multiplied."""
+    """A factor of the result."""
 
     slot = ""
     text = "a COEFF other than 0 (not set) and 1 multiplies the result"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         factor = 0 if operand is None else number(operand, "COEFF")
         if factor in (0, 1):
             return
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
             array = np.array(factor, outputs[0].type.element_type.dtype)
-            return (use.builder.add(Mul, outputs[0], array),)
+            return (ctx.builder.add(Mul, outputs[0], array),)
 
-        use.finishing.append(finish)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+        ctx.postprocessing.append(finish)
 
 
-class EndCoefficient(Coefficient):
-    """The factor of a mean or product of what is reduced to the end."""
+class ReduceToEndCoefficient(Coefficient):
+    """A factor of a mean or product, which applies if `ReduceToEnd` is true."""
 
     text = "a coeff other than 0 (not set) and 1 multiplies what is reduced to the end"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if isinstance(use.slots["axes"], tuple):  # and not an operand: it is reduced to the end
-            super().import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if isinstance(ctx.slots["axes"], tuple):  # set by ReduceToEnd; otherwise an operand
+            super().import_operand(operand, ctx)
 
 
-_KEEP = Passed("keepdim", default=False)
+_KEEP_DIMS = PassThrough("keepdim", default=False)
 
 
-def reduce_face(code: int, name: str) -> NNRt:
-    """NNRt's operator `REDUCE_<name>`: the foreign of all reductions is the same."""
+def reduce_operator(code: int, name: str) -> NNRt:
+    """Return the mapping to NNRt's operator `REDUCE_<name>`."""
     parameters: Mapping[str, str | Rule] = {
-        "KEEP_DIMS": _KEEP,
-        "REDUCE_TO_END": ToEnd(),
+        "KEEP_DIMS": _KEEP_DIMS,
+        "REDUCE_TO_END": ReduceToEnd(),
         "COEFF": Coefficient(),
     }
     return NNRt(code, f"REDUCE_{name}", ("input", ReducedAxes()), parameters)
@@ -124,48 +118,52 @@ def reduce_face(code: int, name: str) -> NNRt:
 def reduce_node(
     code: int, name: str, input: str | Rule = "input", since: tuple[int, int] = (1, 0)
 ) -> HDI:
-    """The node of reductions, for one ReduceMode."""
-    ends: Mapping[str, str | Rule] = {"coeff": EndCoefficient()} if code in (0, 3) else {}
+    """Return the mapping to the REDUCE_FUSION node with one ReduceMode."""
+    factor: Mapping[str, str | Rule] = {"coeff": ReduceToEndCoefficient()} if code in (0, 3) else {}
     attributes: Mapping[str, str | Rule] = {
-        "mode": Case("mode", f"{code} {name}", code.__eq__, np.array(code)),
+        "mode": Selector("mode", f"{code} {name}", code.__eq__, np.array(code)),
         "keepDims": "keepdim",
-        "reduceToEnd": ToEnd(),
-        **ends,
+        "reduceToEnd": ReduceToEnd(),
+        **factor,
     }
     return HDI(118, "REDUCE_FUSION", (input, ReducedAxes()), attributes, since=since)
 
 
-_MAXIMA_NODE = HDI(
-    *(11, "ARGMAX_FUSION", ("input",)),
+_ARG_MAX_NODE = HDI(
+    11,
+    "ARGMAX_FUSION",
+    ("input",),
     {
-        "axis": OneAxis(),
+        "axis": SingleAxis(),
         "keepDims": "keepdim",
-        "topK": Case("topK", "1", lambda k: k == 1, np.array(1)),
-        "outMaxValue": Case("outMaxValue", "true", bool, np.array(True)),
+        "topK": Selector("topK", "1", lambda k: k == 1, np.array(1)),
+        "outMaxValue": Selector("outMaxValue", "true", bool, np.array(True)),
     },
 )
 
-_MAXIMA = NNRt(
-    *(54, "ARG_MAX", ("input",)),
+_ARG_MAX = NNRt(
+    54,
+    "ARG_MAX",
+    ("input",),
     {
-        "AXIS": OneAxis(-1),
-        "KEEPDIMS": _KEEP,
-        "TOP_K": Case("TOP_K", "1", lambda k: k == 1, np.array([1], np.int64), 1),
-        "OUT_MAX_VALUE": Case("OUT_MAX_VALUE", "true", bool, np.array([True])),
+        "AXIS": SingleAxis(-1),
+        "KEEPDIMS": _KEEP_DIMS,
+        "TOP_K": Selector("TOP_K", "1", lambda k: k == 1, np.array([1], np.int64), 1),
+        "OUT_MAX_VALUE": Selector("OUT_MAX_VALUE", "true", bool, np.array([True])),
     },
 )
 
 map_operator(
     ReduceSum,
     nnadapter=NNAdapter(64),
-    nnrt=[reduce_face(101, "SUM")],
+    nnrt=[reduce_operator(101, "SUM")],
     hdi=[reduce_node(4, "SUM")],
     onnx=["ReduceSum"],
 )
 
 map_operator(
     ReduceProd,
-    nnrt=[reduce_face(50, "PROD")],
+    nnrt=[reduce_operator(50, "PROD")],
     hdi=[reduce_node(3, "PROD")],
     onnx=["ReduceProd"],
 )
@@ -173,22 +171,19 @@ map_operator(
 map_operator(
     ReduceMax,
     nnadapter=NNAdapter(63),
-    nnrt=[reduce_face(99, "MAX"), _MAXIMA],
-    hdi=[reduce_node(1, "MAX"), _MAXIMA_NODE],
+    nnrt=[reduce_operator(99, "MAX"), _ARG_MAX],
+    hdi=[reduce_node(1, "MAX"), _ARG_MAX_NODE],
     onnx=["ReduceMax"],
 )
 
 map_operator(
-    ReduceMin,
-    nnrt=[reduce_face(100, "MIN")],
-    hdi=[reduce_node(2, "MIN")],
-    onnx=["ReduceMin"],
+    ReduceMin, nnrt=[reduce_operator(100, "MIN")], hdi=[reduce_node(2, "MIN")], onnx=["ReduceMin"]
 )
 
 map_operator(
     ReduceMean,
     nnadapter=NNAdapter(62),
-    nnrt=[reduce_face(42, "MEAN")],
+    nnrt=[reduce_operator(42, "MEAN")],
     hdi=[reduce_node(0, "MEAN")],
     onnx=["ReduceMean"],
 )
@@ -196,51 +191,23 @@ map_operator(
 map_operator(
     ReduceAll,
     nnrt=[
-        reduce_face(51, "ALL"),
-        NNRt(
-            *(77, "ALL", (Truth("input"), ReducedAxes())),
-            {"KEEP_DIMS": NumberedFlag("keepdim")},
-        ),
+        reduce_operator(51, "ALL"),
+        NNRt(77, "ALL", (BoolCast("input"), ReducedAxes()), {"KEEP_DIMS": NumericFlag("keepdim")}),
     ],
-    hdi=[reduce_node(7, "ALL", Truth("input"))],
+    hdi=[reduce_node(7, "ALL", BoolCast("input"))],
 )
 
-map_operator(
-    ReduceL1,
-    hdi=[reduce_node(6, "ASUM")],
-    onnx=["ReduceL1"],
-)
-
-map_operator(
-    ReduceSumSquare,
-    hdi=[reduce_node(5, "SUM_SQUARE")],
-    onnx=["ReduceSumSquare"],
-)
+map_operator(ReduceL1, hdi=[reduce_node(6, "ASUM")], onnx=["ReduceL1"])
+map_operator(ReduceSumSquare, hdi=[reduce_node(5, "SUM_SQUARE")], onnx=["ReduceSumSquare"])
 
 map_operator(
     ReduceL2,
-    nnrt=[reduce_face(106, "L2")],
+    nnrt=[reduce_operator(106, "L2")],
     hdi=[reduce_node(8, "L2", since=(2, 1))],
     onnx=["ReduceL2"],
 )
 
-map_operator(
-    ReduceLogSum,
-    onnx=["ReduceLogSum"],
-)
-
-map_operator(
-    ReduceLogSumExp,
-    onnx=["ReduceLogSumExp"],
-)
-
-map_operator(
-    CumSum,
-    nnadapter=NNAdapter(17),
-    onnx=["CumSum"],
-)
-
-map_operator(
-    CumProd,
-    onnx=["CumProd"],
-)
+map_operator(ReduceLogSum, onnx=["ReduceLogSum"])
+map_operator(ReduceLogSumExp, onnx=["ReduceLogSumExp"])
+map_operator(CumSum, nnadapter=NNAdapter(17), onnx=["CumSum"])
+map_operator(CumProd, onnx=["CumProd"])

@@ -11,170 +11,172 @@ from crosschip.ir import Array, ModelError, Operand, constant
 from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
 from crosschip.mapping.common import HDI_CODES
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import (
-    Case,
-    MustBe,
-    NumberedFlag,
-    Told,
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
     number,
-    shape_known,
-    value_in,
+    parameter_value,
+    refusal,
+    static_shape,
 )
-from crosschip.mapping.translation import Export, Import, Passed, Rule, refusal
+from crosschip.mapping.rules import Ignored, NumericFlag, PassThrough, RequiredValue, Selector
 from crosschip.ops.numerics.resampling import AlignMode, Rounding
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-class NewSize(Rule):
-    """The height, or the width, of the output.
+class OutputSize(Rule):
+    """The height or width of the output.
 
     Args:
-        place: where in the shape it is.
+        index: the index in slot `shape`.
     """
 
     slot = "shape"
 
-    def __init__(self, place: int) -> None:
-        self._place = place
+    def __init__(self, index: int) -> None:
+        self._index = index
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             raise ModelError("shape: the new height and width must be given")
         size = int(number(operand, self.slot))
-        use.slots[self.slot] = (*cast(tuple[int, ...], use.slots.get(self.slot, ())), size)
+        ctx.slots[self.slot] = (*cast(tuple[int, ...], ctx.slots.get(self.slot, ())), size)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        sizes = _sizes(use)
-        return constant(sizes[self._place : self._place + 1], f"{use.operation.name}.size")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        sizes = _sizes(ctx)
+        return constant(sizes[self._index : self._index + 1], f"{ctx.operation.name}.size")
 
 
-def _sizes(use: Export) -> Array:
-    """The new height and width; of scales, what they make of a known size, if that is the same."""
-    scales = use.operation.operand("scales")
-    if use.operation.operand("shape") is not None or scales is None:
-        return value_in(use, "shape")
+def _sizes(ctx: Export) -> Array:
+    """Return the new height and width.
+
+    Where the operation has scales, its static output size is used if its ratio equals the scales.
+    """
+    scales = ctx.operation.operand("scales")
+    if ctx.operation.operand("shape") is not None or scales is None:
+        return parameter_value(ctx, "shape")
     image, output_size = (
-        shape_known((o.type.shape or (None,))[2:])
-        for o in (use.operation.operand("input"), *use.outputs)
+        static_shape((o.type.shape or (None,))[2:])
+        for o in (ctx.operation.operand("input"), *ctx.outputs)
         if o
     )
     if scales.value is None or image is None or output_size is None or 0 in output_size:
-        raise refusal(use, "scales", "there is no number for them, but for sizes")
+        raise refusal(ctx, "scales", "has no code for scales, but for sizes")
     ratios = (
         np.float32(np.array(image) / output_size),
         np.float32(1 / np.asarray(scales.value, float)),
     )
-    if not np.array_equal(*ratios) and not value_in(use, "align_corners"):
-        raise refusal(
-            use,
-            "scales",
-            f"there is no number for what is not quite {list(output_size)} of {list(image)}",
-        )
+    if not np.array_equal(*ratios) and not parameter_value(ctx, "align_corners"):
+        reason = f"has no code for scales that differ from {list(output_size)} / {list(image)}"
+        raise refusal(ctx, "scales", reason)
     return np.array(output_size)
 
 
-class Coordinates(Rule):
-    """The places in the input that pixels of the output are at."""
+class CoordinateMode(Rule):
+    """The mapping of output coordinates to input coordinates."""
 
     slot = "align_mode"
     text = "COORDINATE_TRANSFORM_MODE is one of 0 ASYMMETRIC, 1 align_corners, 2 HALF_PIXEL"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         mode = 0 if operand is None else number(operand, self.slot)
         if mode not in (0, 1, 2):
             raise ModelError(f"{self.slot}: is {mode:g}, but there are 0, 1, 2")
-        use.slots["align_corners"] = mode == 1
-        use.slots[self.slot] = AlignMode.ASYMMETRIC if mode == 0 else AlignMode.HALF_PIXEL
+        ctx.slots["align_corners"] = mode == 1
+        ctx.slots[self.slot] = AlignMode.ASYMMETRIC if mode == 0 else AlignMode.HALF_PIXEL
 
-    def export_operand(self, use: Export) -> Operand | None:
-        corners = bool(value_in(use, "align_corners"))
-        mode = AlignMode(int(value_in(use, self.slot).item()))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        corners = bool(parameter_value(ctx, "align_corners"))
+        mode = AlignMode(int(parameter_value(ctx, self.slot).item()))
         numbers = {AlignMode.ASYMMETRIC: 0, AlignMode.HALF_PIXEL: 2}
         if not corners and mode not in numbers:
-            raise refusal(use, self.slot, f"there is no number for {mode.name}")
+            raise refusal(ctx, self.slot, f"has no code for {mode.name}")
         code = np.array([1 if corners else numbers[mode]], np.int32)
-        return constant(code, f"{use.operation.name}.mode")
+        return constant(code, f"{ctx.operation.name}.mode")
 
 
-class Corners(Coordinates):
-    """The places, of which one alone is at 0 where the middles of pixels lie on each other."""
+class PytorchCoordinateMode(CoordinateMode):
+    """The mapping of coordinates, with PYTORCH_HALF_PIXEL, which maps a single pixel to 0."""
 
     text = "coordinateTransformMode is one of 0 ASYMMETRIC, 1 align_corners, 2 PYTORCH_HALF_PIXEL"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        super().import_operand(operand, use)
-        if use.slots[self.slot] is AlignMode.HALF_PIXEL:
-            use.slots[self.slot] = AlignMode.PYTORCH_HALF_PIXEL
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        super().import_operand(operand, ctx)
+        if ctx.slots[self.slot] is AlignMode.HALF_PIXEL:
+            ctx.slots[self.slot] = AlignMode.PYTORCH_HALF_PIXEL
 
-    def export_operand(self, use: Export) -> Operand | None:
-        mode = AlignMode(int(value_in(use, self.slot).item()))
-        alike = mode is AlignMode.HALF_PIXEL and 1 not in _sizes(use)
-        if alike or mode is AlignMode.PYTORCH_HALF_PIXEL:
-            corners = bool(value_in(use, "align_corners"))
-            return constant(np.array(1 if corners else 2), f"{use.operation.name}.mode")
-        if mode is AlignMode.HALF_PIXEL and not value_in(use, "align_corners"):
-            raise refusal(use, self.slot, "there is no number for HALF_PIXEL with a new size of 1")
-        return super().export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        mode = AlignMode(int(parameter_value(ctx, self.slot).item()))
+        equivalent = mode is AlignMode.HALF_PIXEL and 1 not in _sizes(ctx)
+        if equivalent or mode is AlignMode.PYTORCH_HALF_PIXEL:
+            corners = bool(parameter_value(ctx, "align_corners"))
+            return constant(np.array(1 if corners else 2), f"{ctx.operation.name}.mode")
+        if mode is AlignMode.HALF_PIXEL and not parameter_value(ctx, "align_corners"):
+            raise refusal(ctx, self.slot, "has no code for HALF_PIXEL with a new size of 1")
+        return super().export_operand(ctx)
 
 
-class NearestPixel(Rule):
-    """The choice of the nearest pixel, which has no number of its own for the usual one."""
+class NearestMode(Rule):
+    """The rounding to the nearest pixel; NNRt has no code for `Rounding.USUAL`."""
 
     slot = "rounding"
     text = "nearestMode is one of 0 and 2 UP_AT_HALF, 1 DOWN_AT_HALF, 3 DOWN, 4 UP"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        Passed(self.slot, HDI_CODES[Rounding]).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot, HDI_CODES[Rounding]).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        usual = Rounding.UP_AT_HALF if value_in(use, "align_corners") else Rounding.DOWN
-        rounding = Rounding(int(value_in(use, self.slot).item()))
-        wanted = usual if rounding is Rounding.USUAL else rounding
-        number = next(theirs for theirs, own in HDI_CODES[Rounding].items() if own == wanted)
-        return constant(np.array(number), f"{use.operation.name}.nearest")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        usual = Rounding.UP_AT_HALF if parameter_value(ctx, "align_corners") else Rounding.DOWN
+        rounding = Rounding(int(parameter_value(ctx, self.slot).item()))
+        explicit = usual if rounding is Rounding.USUAL else rounding
+        code = next(theirs for theirs, ours in HDI_CODES[Rounding].items() if ours == explicit)
+        return constant(np.array(code), f"{ctx.operation.name}.nearest")
 
 
 class CubicCoefficient(Rule):
-    """The coefficient of cubic weights; 0 says that it is the usual one for the places."""
+    """The coefficient of cubic weights; 0 means the default for the mapping of coordinates."""
 
     slot = "coefficient"
     text = "a cubicCoeff of 0 is -0.5 for HALF_PIXEL and -0.75 else"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         coefficient = 0 if operand is None else number(operand, "cubicCoeff")
-        half = use.slots["align_mode"] is AlignMode.PYTORCH_HALF_PIXEL
-        usual = -0.5 if half and not use.slots["align_corners"] else -0.75
-        use.slots[self.slot] = coefficient or usual
+        half_pixel = ctx.slots["align_mode"] is AlignMode.PYTORCH_HALF_PIXEL
+        default = -0.5 if half_pixel and not ctx.slots["align_corners"] else -0.75
+        ctx.slots[self.slot] = coefficient or default
 
-    def export_operand(self, use: Export) -> Operand | None:
-        coefficient = value_in(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        coefficient = parameter_value(ctx, self.slot)
         if not coefficient:
-            raise refusal(use, self.slot, "there is no number for 0, which means the usual one")
-        return constant(coefficient, f"{use.operation.name}.coefficient")
+            raise refusal(ctx, self.slot, "has no code for 0, which means the default")
+        return constant(coefficient, f"{ctx.operation.name}.coefficient")
 
 
 def _resize_node(method: int, name: str, attributes: Mapping[str, str | Rule]) -> HDI:
-    case = Case("method", f"{method} {name}", method.__eq__, np.array(method))
+    case = Selector("method", f"{method} {name}", method.__eq__, np.array(method))
     return HDI(
-        *(120, "RESIZE", (ChannelsLast("input"),)),
+        120,
+        "RESIZE",
+        (ChannelsLast("input"),),
         {
             "method": case,
-            "newHeight": NewSize(0),
-            "newWidth": NewSize(1),
-            "preserveAspectRatio": MustBe("preserveAspectRatio", 0),
-            "coordinateTransformMode": Corners(),
+            "newHeight": OutputSize(0),
+            "newWidth": OutputSize(1),
+            "preserveAspectRatio": RequiredValue("preserveAspectRatio", 0),
+            "coordinateTransformMode": PytorchCoordinateMode(),
             **attributes,
         },
-        (Told("align_corners"), Told("scales"), ChannelsLastOutput()),
+        (Ignored("align_corners"), Ignored("scales"), ChannelsLastOutput()),
     )
 
 
-_OUTSIDE = NumberedFlag("exclude_outside")
+_EXCLUDE = NumericFlag("exclude_outside")
 
 map_operator(
     ResizeNearest,
     nnadapter=NNAdapter(68, operands=("input", "shape", "scales", "align_corners")),
-    hdi=(_resize_node(1, "NEAREST", {"nearestMode": NearestPixel()}),),
+    hdi=(_resize_node(1, "NEAREST", {"nearestMode": NearestMode()}),),
     onnx=("Resize", "Upsample"),
 )
 
@@ -187,23 +189,21 @@ map_operator(
             "RESIZE_BILINEAR",
             inputs=(ChannelsLast("input"),),
             parameters={
-                "NEW_HEIGHT": NewSize(0),
-                "NEW_WIDTH": NewSize(1),
-                "PRESERVE_ASPECT_RATIO": MustBe("PRESERVE_ASPECT_RATIO", 0),
-                "COORDINATE_TRANSFORM_MODE": Coordinates(),
-                "EXCLUDE_OUTSIDE": _OUTSIDE,
+                "NEW_HEIGHT": OutputSize(0),
+                "NEW_WIDTH": OutputSize(1),
+                "PRESERVE_ASPECT_RATIO": RequiredValue("PRESERVE_ASPECT_RATIO", 0),
+                "COORDINATE_TRANSFORM_MODE": CoordinateMode(),
+                "EXCLUDE_OUTSIDE": _EXCLUDE,
             },
-            other_rules=(Told("align_corners"), Told("scales"), ChannelsLastOutput()),
+            other_rules=(Ignored("align_corners"), Ignored("scales"), ChannelsLastOutput()),
         ),
     ),
-    hdi=(_resize_node(0, "LINEAR", {"excludeOutside": _OUTSIDE}),),
+    hdi=(_resize_node(0, "LINEAR", {"excludeOutside": _EXCLUDE}),),
     onnx=("Resize", "Upsample"),
 )
 
 map_operator(
     ResizeCubic,
-    hdi=(
-        _resize_node(*(2, "CUBIC"), {"cubicCoeff": CubicCoefficient(), "excludeOutside": _OUTSIDE}),
-    ),
+    hdi=(_resize_node(2, "CUBIC", {"cubicCoeff": CubicCoefficient(), "excludeOutside": _EXCLUDE}),),
     onnx=("Resize",),
 )

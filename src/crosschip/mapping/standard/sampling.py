@@ -5,11 +5,7 @@ from __future__ import annotations
 from crosschip.mapping.opsets import NNAdapter, map_operator
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
-map_operator(
-    GridSample,
-    nnadapter=NNAdapter(34),
-    onnx=("GridSample",),
-)
+map_operator(GridSample, nnadapter=NNAdapter(34), onnx=("GridSample",))
 
 map_operator(
     RoiAlign,

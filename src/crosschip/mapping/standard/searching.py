@@ -3,55 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import AnyInteger, Case, Told, number
-from crosschip.mapping.translation import (
-    Export,
-    Import,
-    Passed,
-    Rule,
-    TypeOfOutput,
-    refusal,
-)
+from crosschip.mapping.rule import Export, Import, Rule, number, refusal
+from crosschip.mapping.rules import AnyInteger, Ignored, PassThrough, Selector, TypeOfOutput
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 from crosschip.ops.standard.slicing import Slice
 
 
-class Descending(Rule):
-    """A flag that the greatest come first; else they come last."""
+class SortedFlag(Rule):
+    """The flag whether the greatest elements come first; otherwise they come last."""
 
     slot = "sorted"
     text = "with SORTED false, both outputs are reversed"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None or number(operand, "SORTED"):
             return
-        axis = use.slots["axis"]
-        place = int(number(axis, "axis")) if isinstance(axis, Operand) else -1
+        axis_operand = ctx.slots["axis"]
+        axis = int(number(axis_operand, "axis")) if isinstance(axis_operand, Operand) else -1
+        reverse: dict[str, Any] = {"starts": (-1,), "ends": (-(2**31),), "steps": (-1,)}
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            return tuple(
-                use.builder.add(
-                    Slice, one, axes=(place,), starts=(-1,), ends=(_FIRST,), steps=(-1,)
-                )
-                for one in outputs
-            )
+            return tuple(ctx.builder.add(Slice, out, axes=(axis,), **reverse) for out in outputs)
 
-        use.finishing.append(finish)
+        ctx.postprocessing.append(finish)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array([True]), f"{use.operation.name}.sorted")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array([True]), f"{ctx.operation.name}.sorted")
 
 
-class OneOutput(Rule):
-    """One of two outputs, the only one there.
+class SelectedOutput(Rule):
+    """Imports one of the two outputs of TOP_K.
 
     Args:
-        output: its place.
+        output: the index of the output.
     """
 
     slot = ""
@@ -59,59 +49,63 @@ class OneOutput(Rule):
     def __init__(self, output: int) -> None:
         self._output = output
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if self._output == 1:
-            use.slots["return_indices_dtype"] = use.declared[0].element_type
-        use.finishing.append(lambda outputs: outputs[self._output : self._output + 1])
+            ctx.slots["return_indices_dtype"] = ctx.declared[0].element_type
+        ctx.postprocessing.append(lambda outputs: outputs[self._output : self._output + 1])
 
-    def export_operand(self, use: Export) -> Operand | None:
-        raise refusal(use, "k", "there is no number for it where there are two outputs")
-
-
-_FIRST = -(2**31)
-_INDICES = Case("OUT_MAX_VALUE", "false", lambda flag: not flag, np.array([False]))
-_VALUES = Case("OUT_MAX_VALUE", "true", bool, np.array([True]))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        raise refusal(ctx, "k", "has no code for two outputs")
 
 
-class SeveralGreatest(Rule):
-    """The number of the greatest elements that are found, where it is more than one."""
+_INDICES = Selector("OUT_MAX_VALUE", "false", lambda flag: not flag, np.array([False]))
+_VALUES = Selector("OUT_MAX_VALUE", "true", bool, np.array([True]))
+
+
+class TopKCount(Rule):
+    """The number of greatest elements, for ARG_MAX with more than one."""
 
     slot = "k"
     text = "with TOP_K above 1"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         return operand is not None and number(operand, "TOP_K") != 1
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        Passed(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return Passed(self.slot).export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return PassThrough(self.slot).export_operand(ctx)
 
 
-def _several(values: bool) -> NNRt:
+def _top_k(values: bool) -> NNRt:
     return NNRt(
-        *(54, "ARG_MAX", ("input",)),
+        54,
+        "ARG_MAX",
+        ("input",),
         {
-            "AXIS": Passed("axis", default=-1),
-            "KEEPDIMS": Told(),
-            "TOP_K": SeveralGreatest(),
+            "AXIS": PassThrough("axis", default=-1),
+            "KEEPDIMS": Ignored(),
+            "TOP_K": TopKCount(),
             "OUT_MAX_VALUE": _VALUES if values else _INDICES,
         },
-        (OneOutput(0 if values else 1),),
+        (SelectedOutput(0 if values else 1),),
     )
 
 
-def _case_of_values(values: bool) -> Case:
+def _case_of_values(values: bool) -> Selector:
+    """Select the output with the values, or else the output with the indices."""
     text = str(values).lower()
-    return Case("outMaxValue", text, lambda flag: bool(flag) == values, np.array(values))
+    return Selector("outMaxValue", text, lambda flag: bool(flag) == values, np.array(values))
 
 
-def _several_node(values: bool) -> HDI:
+def _top_k_node(values: bool) -> HDI:
     return HDI(
-        *(11, "ARGMAX_FUSION", ("input",)),
-        {"axis": "axis", "topK": SeveralGreatest(), "outMaxValue": _case_of_values(values)},
-        (OneOutput(0 if values else 1),),
+        11,
+        "ARGMAX_FUSION",
+        ("input",),
+        {"axis": "axis", "topK": TopKCount(), "outMaxValue": _case_of_values(values)},
+        (SelectedOutput(0 if values else 1),),
     )
 
 
@@ -120,11 +114,13 @@ map_operator(
     nnadapter=NNAdapter(5, ("input", "axis", "keepdim", "dtype")),
     nnrt=[
         NNRt(
-            *(54, "ARG_MAX", ("input",)),
+            54,
+            "ARG_MAX",
+            ("input",),
             {
-                "AXIS": Passed("axis", default=-1),
-                "KEEPDIMS": Passed("keepdim", default=False),
-                "TOP_K": Case("TOP_K", "1", lambda k: k == 1, np.array([1], np.int64), 1),
+                "AXIS": PassThrough("axis", default=-1),
+                "KEEPDIMS": PassThrough("keepdim", default=False),
+                "TOP_K": Selector("TOP_K", "1", lambda k: k == 1, np.array([1], np.int64), 1),
                 "OUT_MAX_VALUE": _INDICES,
             },
             (TypeOfOutput("dtype"),),
@@ -132,11 +128,13 @@ map_operator(
     ],
     hdi=[
         HDI(
-            *(11, "ARGMAX_FUSION", ("input",)),
+            11,
+            "ARGMAX_FUSION",
+            ("input",),
             {
                 "axis": "axis",
                 "keepDims": "keepdim",
-                "topK": Case("topK", "1", lambda k: k == 1, np.array(1)),
+                "topK": Selector("topK", "1", lambda k: k == 1, np.array(1)),
                 "outMaxValue": _case_of_values(False),
             },
             (TypeOfOutput("dtype"),),
@@ -145,41 +143,34 @@ map_operator(
     onnx=["ArgMax"],
 )
 
-map_operator(
-    ArgMin,
-    nnadapter=NNAdapter(6, ("input", "axis", "keepdim", "dtype")),
-    onnx=["ArgMin"],
-)
+map_operator(ArgMin, nnadapter=NNAdapter(6, ("input", "axis", "keepdim", "dtype")), onnx=["ArgMin"])
 
 map_operator(
     TopK,
     nnadapter=NNAdapter(88),
     nnrt=[
         NNRt(
-            *(53, "TOP_K", ("input", AnyInteger("k"))),
-            {"AXIS": Passed("axis", default=-1), "SORTED": Descending()},
+            53,
+            "TOP_K",
+            ("input", AnyInteger("k")),
+            {"AXIS": PassThrough("axis", default=-1), "SORTED": SortedFlag()},
             (TypeOfOutput("return_indices_dtype", 1),),
             outputs=2,
         ),
-        *(_several(values) for values in (False, True)),
+        *(_top_k(values) for values in (False, True)),
     ],
     hdi=[
         HDI(
-            *(161, "TOPK_FUSION", ("input", AnyInteger("k"))),
-            {"axis": "axis", "sorted": Descending()},
+            161,
+            "TOPK_FUSION",
+            ("input", AnyInteger("k")),
+            {"axis": "axis", "sorted": SortedFlag()},
             (TypeOfOutput("return_indices_dtype", 1),),
         ),
-        *(_several_node(values) for values in (False, True)),
+        *(_top_k_node(values) for values in (False, True)),
     ],
     onnx=["TopK"],
 )
 
-map_operator(
-    NonZero,
-    onnx=("NonZero",),
-)
-
-map_operator(
-    Unique,
-    onnx=("Unique",),
-)
+map_operator(NonZero, onnx=("NonZero",))
+map_operator(Unique, onnx=("Unique",))

@@ -1,4 +1,4 @@
-"""Writes the models in `recorded`, as Paddle Lite's own tool does, and what Paddle computes.
+"""Records models in `recorded` with Paddle Lite's tool, and Paddle's outputs.
 
     build/oracles/paddle-2.6.2/bin/python tests/importers/paddle/lite/record.py network FOLDER
     build/oracles/paddle-2.6.2/bin/python tests/importers/paddle/lite/record.py quantize FOLDER
@@ -22,7 +22,7 @@ WEIGHTS = {"arm-int8": "arm"}
 
 
 def network(folder: Path) -> None:
-    """Save a network that has what Paddle Lite's optimiser puts together."""
+    """Save a network with operators that Paddle Lite's optimizer fuses."""
     import paddle
     from paddle import nn
 
@@ -52,20 +52,20 @@ def network(folder: Path) -> None:
             return self.second(self.relu(self.first(x)))
 
     paddle.seed(4)
-    made = Network()
-    made.eval()
-    for parameter in made.sublayers():
+    model = Network()
+    model.eval()
+    for parameter in model.sublayers():
         if isinstance(parameter, paddle.nn.BatchNorm2D):
             parameter._mean.set_value(paddle.linspace(-0.5, 0.5, len(parameter._mean)))
             parameter._variance.set_value(paddle.linspace(0.5, 2, len(parameter._mean)))
     x = np.random.default_rng(4).standard_normal((2, 4, 8, 8)).astype(np.float32)
-    np.savez(folder / "network.npz", x=x, y=made(paddle.to_tensor(x)).numpy())
+    np.savez(folder / "network.npz", x=x, y=model(paddle.to_tensor(x)).numpy())
     shape = paddle.static.InputSpec([None, 4, 8, 8], "float32", "x")
-    paddle.jit.save(made, str(folder / "network"), [shape])
+    paddle.jit.save(model, str(folder / "network"), [shape])
 
 
 def quantize(folder: Path) -> None:
-    """Save the network as Paddle quantizes it after training, and what it computes."""
+    """Save the network with post-training quantization, and its outputs."""
     import paddle
     from paddle.static.quantization import PostTrainingQuantization
 
@@ -102,7 +102,7 @@ def quantize(folder: Path) -> None:
 
 
 def optimise(folder: Path) -> None:
-    """Write the networks as Paddle Lite's tool does for several targets."""
+    """Optimize the networks with Paddle Lite's tool for several targets."""
     for name, target in (TARGETS | WEIGHTS | VERSIONS).items():
         if name in VERSIONS:
             os.environ["PADDLE_LITE_MODEL_VERSION1"] = "1"

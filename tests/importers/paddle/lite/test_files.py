@@ -1,4 +1,4 @@
-"""Files `.nb`, of Paddle Lite's own tool and damaged ones, against what Paddle computes."""
+"""`.nb` files of Paddle Lite's tool, compared with Paddle's outputs; and damaged files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.importers.paddle.lite import naive_form
-from tests.importers.paddle.running import outputs
-from tests.importers.paddle.small import VALUE, small
+from tests.importers.paddle.helpers import VALUE, outputs, small
+from tests.importers.paddle.lite import naive_writer
 
 from crosschip.importers import load
 from crosschip.importers.paddle import load_lite
-from crosschip.importers.paddle.files import says_lite
+from crosschip.importers.paddle.files import is_lite_content
 from crosschip.importers.paddle.lite import flat
 from crosschip.ir import Error, ModelError, ModelFileError
 from crosschip.ir.files import Held
@@ -32,15 +31,15 @@ def test_an_optimised_model_computes_what_paddle_does(name: str) -> None:
     oracle = np.load(RECORDED / "network.npz")
     path = RECORDED / f"network-{name}.nb"
     for source in (path, path.read_bytes()):
-        (found,) = outputs(load(source), {"x": oracle["x"]})
-        np.testing.assert_allclose(found, oracle["y"], rtol=1e-5, atol=1e-6)
+        (result,) = outputs(load(source), {"x": oracle["x"]})
+        np.testing.assert_allclose(result, oracle["y"], rtol=1e-5, atol=1e-6)
 
 
 def test_weights_that_are_integers_stand_for_reals() -> None:
     oracle = np.load(RECORDED / "network.npz")
     model = load(RECORDED / "network-arm-int8.nb")
-    (found,) = outputs(model, {"x": oracle["x"]})
-    error = np.abs(found - oracle["y"]).max() / np.abs(oracle["y"]).max()
+    (result,) = outputs(model, {"x": oracle["x"]})
+    error = np.abs(result - oracle["y"]).max() / np.abs(oracle["y"]).max()
     assert 1e-4 < error < 0.02
     kept = [o.type.quantization is not None for o in model.constants if len(o.type.shape or ()) > 1]
     assert kept.count(True) >= 9
@@ -48,12 +47,12 @@ def test_weights_that_are_integers_stand_for_reals() -> None:
 
 @pytest.mark.parametrize("name", ["quantized.pdmodel", "quantized-arm.nb"])
 def test_a_quantized_model_computes_what_paddle_does(name: str) -> None:
-    """Among its operators are some that only observe, and a kernel that makes int8."""
+    """The model has operators that only record scales, and a kernel with int8 output."""
     oracle = np.load(RECORDED / "quantized.npz")
     content = (RECORDED / name).read_bytes()
     assert b"int8out" in content or b"only_observer" in content
-    (found,) = outputs(load(RECORDED / name), {"x": oracle["x"]})
-    np.testing.assert_allclose(found, oracle["y"], rtol=1e-5, atol=1e-6)
+    (result,) = outputs(load(RECORDED / name), {"x": oracle["x"]})
+    np.testing.assert_allclose(result, oracle["y"], rtol=1e-5, atol=1e-6)
 
 
 def test_what_was_recorded_has_what_the_optimiser_makes() -> None:
@@ -75,7 +74,7 @@ def test_large_parameters_stay_in_their_file(tmp_path: Path) -> None:
     writer.operator("matmul_v2", {"X": "wide", "Y": "large"}, {"Out": "z"})
     writer.output("z")
     path = tmp_path / "model.nb"
-    path.write_bytes(naive_form.file(writer))
+    path.write_bytes(naive_writer.file(writer))
     model = load(path)
     x = np.ones((2, 3), np.float32)
     assert model.name == "model"
@@ -87,10 +86,10 @@ def test_large_parameters_stay_in_their_file(tmp_path: Path) -> None:
 
 
 def test_the_oldest_form_is_read_as_its_definition_says() -> None:
-    model = load(naive_form.file(small()))
+    model = load(naive_writer.file(small()))
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(outputs(model, {"x": x})[0], x @ VALUE)
-    open_ = load_lite(naive_form.file(small()), {"x": (4, 3)})
+    open_ = load_lite(naive_writer.file(small()), {"x": (4, 3)})
     assert [operand.type.shape for operand in open_.inputs.values()] == [(4, 3)]
 
 
@@ -113,13 +112,13 @@ def test_a_file_of_another_form_is_refused(content: bytes, why: str, tmp_path: P
 
 
 def test_what_is_no_file_of_paddle_lites_is_not_taken_for_one() -> None:
-    assert says_lite((RECORDED / "network-arm.nb").read_bytes())
+    assert is_lite_content((RECORDED / "network-arm.nb").read_bytes())
     for content in (b"", b"\2\0", b"\n" * 30, struct.pack("<H16sQ", 2, b"\xff", 1) + b"\0"):
-        assert not says_lite(content)
+        assert not is_lite_content(content)
 
 
 def test_parts_that_belong_to_several_others_are_refused() -> None:
-    """A file of some kilobytes would otherwise become gigabytes."""
+    """Otherwise a file of a few kilobytes could expand to gigabytes."""
     content = struct.pack("<I", 1000) + bytes(1000)
     buffer = flat.Buffer(Held(content), 0, len(content))
     assert len(buffer.numbers(0, "?")) == 1000
@@ -142,5 +141,5 @@ def test_damage_is_an_error_or_does_no_harm(name: str, data: st.DataObject) -> N
 
 def _whole(name: str) -> bytes:
     if name == "naive":
-        return naive_form.file(small())
+        return naive_writer.file(small())
     return (RECORDED / f"network-{name}.nb").read_bytes()

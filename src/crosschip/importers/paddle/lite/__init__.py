@@ -1,9 +1,9 @@
-"""Importer of Paddle Lite's optimised models, `.nb` (naive buffer), of versions 0 to 2 of the form.
+"""Importer of Paddle Lite's optimized models, `.nb` (naive buffer), format versions 0 to 2.
 
-A file is a version (u16), the version of the tool that wrote it (16 bytes), the size of the program
-(u64), the program, and the parameters; all numbers are little-endian. `flat` reads those that are
-FlatBuffers (1 and 2), `naive` those that are a list of fields (0); `unfusing` writes the operators
-that Paddle Lite's optimiser makes in Paddle's own.
+A file is the format version (u16), the tool version (16 bytes), the size of the program (u64), the
+program, and the parameters; all numbers are little-endian. `flat` reads FlatBuffers (versions 1 and
+2), `naive` reads sequences of fields (version 0). `fused_operators` replaces the operators that
+Paddle Lite's optimizer creates by operators of Paddle.
 
 Source: lite/model_parser/model_parser.cc of Paddle Lite 2.14.
 """
@@ -18,8 +18,8 @@ from dataclasses import replace
 from crosschip.importers.paddle import paddle2
 from crosschip.importers.paddle.files import LITE_HEAD
 from crosschip.importers.paddle.lite import flat, naive
-from crosschip.importers.paddle.lite.unfusing import unfused
-from crosschip.importers.paddle.program import Numbering, Program, Variable
+from crosschip.importers.paddle.lite.fused_operators import unfuse
+from crosschip.importers.paddle.program import NameCounter, Program, Variable
 from crosschip.ir import Array, ElementType, ModelError
 from crosschip.ir.files import Source, Stored
 
@@ -27,11 +27,11 @@ _VERSIONS = {0: naive, 1: flat, 2: flat}
 
 
 def read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
-    """The program of a file, and its parameters by name; large ones stay in the file.
+    """Return the program of a file and its parameters by name; large parameters stay in the file.
 
     Raises:
-        ModelError: the file is damaged, or of another version.
-        UnsupportedError: it uses what cannot be expressed.
+        ModelError: the file is damaged, or its version is unknown.
+        UnsupportedError: an operator cannot be expressed.
     """
     try:
         return _read(source)
@@ -48,15 +48,15 @@ def _read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
     end = LITE_HEAD.size + size
     if end > source.size:
         raise ModelError(f"has {source.size} bytes, but its program ends at {end}")
-    form = _VERSIONS[version]
-    message = form.program(source.read(LITE_HEAD.size, end))
-    values = form.parameters(source, end, version)
-    program = paddle2.of(message)
-    numbering = Numbering()
+    reader = _VERSIONS[version]
+    message = reader.program(source.read(LITE_HEAD.size, end))
+    values = reader.parameters(source, end, version)
+    program = paddle2.from_message(message)
+    numbering = NameCounter()
     operators = deque(
         plain._replace(name=numbering.next(plain.type))
         for operator in program.operators
-        for plain in unfused(operator)
+        for plain in unfuse(operator)
     )
     declared = {
         name: Variable(name, ElementType.of(value.dtype), value.shape)

@@ -1,4 +1,4 @@
-"""Reads programs and parameters that are FlatBuffers.
+"""Reader of programs and parameters in FlatBuffers (format versions 1 and 2).
 
 Source: lite/model_parser/flatbuffers/framework.fbs and param.fbs of Paddle Lite 2.14.
 """
@@ -17,67 +17,67 @@ from crosschip.ir.files import Held, Source, Stored, Window
 
 _SCALARS = {name: struct.Struct(f"<{name}") for name in "?BHiIqfd"}
 _DENSE = 1
-"""The kind of a parameter that is a tensor."""
+"""The type code of a dense parameter."""
 
 
 class Table:
-    """A table of a FlatBuffer: fields by number, of which any may be missing.
+    """A table of a FlatBuffer: optional fields by number.
 
     Args:
-        buffer: what it is in.
-        place: where in the buffer.
+        buffer: the FlatBuffer.
+        position: the table's offset in the buffer.
     """
 
-    def __init__(self, buffer: Buffer, place: int) -> None:
+    def __init__(self, buffer: Buffer, position: int) -> None:
         self._buffer = buffer
-        self._place = place
-        self._entries = place - buffer.scalar("i", place)
+        self._position = position
+        self._entries = position - buffer.scalar("i", position)
         self._count = (buffer.scalar("H", self._entries) - 4) // 2
 
     def scalar(self, field: int, form: str, default: Any = 0) -> Any:
-        """A number."""
-        place = self._at(field)
-        return default if place is None else self._buffer.scalar(form, place)
+        """Return a scalar field."""
+        position = self._field_position(field)
+        return default if position is None else self._buffer.scalar(form, position)
 
     def text(self, field: int) -> bytes:
-        """The bytes of a text."""
-        place = self._at(field)
-        return b"" if place is None else self._buffer.text(self._buffer.follow(place))
+        """Return the bytes of a string field."""
+        position = self._field_position(field)
+        return b"" if position is None else self._buffer.text(self._buffer.follow(position))
 
     def table(self, field: int) -> Table | None:
-        """Another table."""
-        place = self._at(field)
-        return None if place is None else Table(self._buffer, self._buffer.follow(place))
+        """Return a table field; `None` if it is missing."""
+        position = self._field_position(field)
+        return None if position is None else Table(self._buffer, self._buffer.follow(position))
 
     def numbers(self, field: int, form: str) -> Sequence[Any]:
-        """A list of numbers."""
-        place = self._at(field)
-        return () if place is None else self._buffer.numbers(self._buffer.follow(place), form)
+        """Return a field with a list of scalars."""
+        position = self._field_position(field)
+        return () if position is None else self._buffer.numbers(self._buffer.follow(position), form)
 
     def texts(self, field: int) -> list[bytes]:
-        """A list of texts."""
-        return [self._buffer.text(place) for place in self._places(field)]
+        """Return a field with a list of strings."""
+        return [self._buffer.text(position) for position in self._positions(field)]
 
     def tables(self, field: int) -> Iterator[Table]:
-        """A list of tables."""
-        return (Table(self._buffer, place) for place in self._places(field))
+        """Return a field with a list of tables."""
+        return (Table(self._buffer, position) for position in self._positions(field))
 
     def vector(self, field: int) -> tuple[int, int]:
-        """The place in the source and the number of elements of a list of bytes."""
-        place = self._at(field)
-        return (0, 0) if place is None else self._buffer.vector(self._buffer.follow(place), 1)
+        """Return the offset in the buffer and the size of a byte vector field."""
+        position = self._field_position(field)
+        return (0, 0) if position is None else self._buffer.vector(self._buffer.follow(position), 1)
 
-    def _at(self, field: int) -> int | None:
+    def _field_position(self, field: int) -> int | None:
         if field >= self._count:
             return None
         offset = self._buffer.scalar("H", self._entries + 4 + 2 * field)
-        return self._place + offset if offset else None
+        return self._position + offset if offset else None
 
-    def _places(self, field: int) -> Iterator[int]:
-        place = self._at(field)
-        if place is None:
+    def _positions(self, field: int) -> Iterator[int]:
+        position = self._field_position(field)
+        if position is None:
             return
-        begin, count = self._buffer.vector(self._buffer.follow(place), 4)
+        begin, count = self._buffer.vector(self._buffer.follow(position), 4)
         for index in range(count):
             yield self._buffer.follow(begin + 4 * index)
 
@@ -85,83 +85,76 @@ class Table:
 class Buffer:
     """A FlatBuffer in a source.
 
-    No part of it belongs to two others, so that reading it whole takes no more than it has.
+    Vectors must not be shared: their total size is limited to the buffer's, so that a damaged file
+    cannot expand to more than its size.
 
     Args:
         source: the bytes.
-        begin: where it begins there.
-        end: where it ends.
+        begin: the offset in the source of the buffer's first byte.
+        end: the offset after its last byte.
     """
 
     def __init__(self, source: Source, begin: int, end: int) -> None:
         self._window = Window(source)
         self._begin = begin
         self._size = end - begin
-        self._left = self._size
+        self._unread = self._size
 
     def root(self) -> Table:
-        """The table that all others are found from."""
+        """Return the root table."""
         return Table(self, self.follow(0))
 
-    def scalar(self, form: str, place: int) -> Any:
-        """A number."""
+    def scalar(self, form: str, position: int) -> Any:
+        """Return the scalar at an offset."""
         packed = _SCALARS[form]
-        held, index = self._window.at(self._checked(place, packed.size), packed.size)
-        return packed.unpack_from(held, index)[0]
+        data, index = self._window.at(self._check_range(position, packed.size), packed.size)
+        return packed.unpack_from(data, index)[0]
 
-    def follow(self, place: int) -> int:
-        """The place that the offset at a place leads to."""
-        return place + int(self.scalar("I", place))
+    def follow(self, position: int) -> int:
+        """Return the target of the relative offset that is stored at an offset."""
+        return position + int(self.scalar("I", position))
 
-    def text(self, place: int) -> bytes:
-        """The bytes of a text, which its length stands before."""
-        begin, count = self.vector(place, 1)
-        held, index = self._window.at(self._begin + begin, count)
-        return held[index : index + count]
+    def text(self, position: int) -> bytes:
+        """Return the bytes of the length-prefixed string at an offset."""
+        begin, count = self.vector(position, 1)
+        data, index = self._window.at(self._begin + begin, count)
+        return data[index : index + count]
 
-    def numbers(self, place: int, form: str) -> Sequence[Any]:
-        """A list of numbers, which its length stands before."""
+    def numbers(self, position: int, form: str) -> Sequence[Any]:
+        """Return the length-prefixed list of scalars at an offset."""
         size = _SCALARS[form].size
-        begin, count = self.vector(place, size)
-        held, index = self._window.at(self._begin + begin, count * size)
-        return struct.unpack_from(f"<{count}{form}", held, index)
+        begin, count = self.vector(position, size)
+        data, index = self._window.at(self._begin + begin, count * size)
+        return struct.unpack_from(f"<{count}{form}", data, index)
 
-    def vector(self, place: int, size: int) -> tuple[int, int]:
-        """The place and the number of the elements of a list, which are of some bytes each."""
-        count = int(self.scalar("I", place))
-        self._checked(place + 4, count * size)
-        self._left -= 4 + count * size
-        if self._left < 0:
+    def vector(self, position: int, size: int) -> tuple[int, int]:
+        """Return the offset and the number of elements, of `size` bytes each, of a vector."""
+        count = int(self.scalar("I", position))
+        self._check_range(position + 4, count * size)
+        self._unread -= 4 + count * size
+        if self._unread < 0:
             raise ModelError("is damaged: a part of it belongs to several others")
-        return place + 4, count
+        return position + 4, count
 
-    def in_source(self, place: int) -> int:
-        """The place in the source."""
-        return self._begin + place
+    def in_source(self, position: int) -> int:
+        """Return the offset in the source of an offset in the buffer."""
+        return self._begin + position
 
-    def _checked(self, place: int, size: int) -> int:
-        if not 0 <= place <= self._size - size:
-            raise ModelError(f"is damaged: it leads to byte {place} of {self._size}")
-        return self._begin + place
+    def _check_range(self, position: int, size: int) -> int:
+        if not 0 <= position <= self._size - size:
+            raise ModelError(f"is damaged: it leads to byte {position} of {self._size}")
+        return self._begin + position
 
 
 def read_bytes(source: Source, begin: int, count: int) -> bytes:
-    """Some bytes of a source.
-
-    Raises:
-        ModelError: it ends before.
-    """
+    """Read bytes of a source; raise ModelError if the source is too short."""
     if begin + count > source.size:
         raise ModelError(f"is damaged: it ends at byte {source.size}, before {begin + count}")
     return source.read(begin, begin + count)
 
 
 def program(content: bytes) -> Any:
-    """The program as the message that Paddle has for it.
-
-    Raises:
-        ModelError: it is damaged.
-    """
+    """Convert a program to Paddle's `ProgramDesc` message; raise ModelError if it is damaged."""
     message = message_class(ProgramDesc)()
     for block in Buffer(Held(content), 0, len(content)).root().tables(0):
         block_message = message.blocks.add()  # type: ignore[attr-defined]
@@ -191,9 +184,9 @@ def _operator(message: Any, op: Table) -> None:
     message.type = op.text(0)
     for field, slots in ((1, message.inputs), (2, message.outputs)):
         for slot in op.tables(field):
-            each = slots.add()
-            each.parameter = slot.text(0)
-            each.arguments.extend(slot.texts(1))
+            message_slot = slots.add()
+            message_slot.parameter = slot.text(0)
+            message_slot.arguments.extend(slot.texts(1))
     for attribute in op.tables(3):
         _attribute(message.attrs.add(), attribute)
 
@@ -217,31 +210,27 @@ def _attribute(message: Any, attribute: Table) -> None:
 
 
 def parameters(source: Source, begin: int, version: int) -> dict[str, Array | Stored]:
-    """The parameters, by name.
-
-    Raises:
-        ModelError: they are damaged.
-    """
+    """Return the parameters by name; raise ModelError if they are damaged."""
     if version == 1:
         buffer = Buffer(source, begin, source.size)
         return dict(_parameter(source, buffer, table) for table in buffer.root().tables(0))
-    return dict(_one_by_one(source, begin))
+    return dict(_parameters_v2(source, begin))
 
 
-def _one_by_one(source: Source, begin: int) -> Iterator[tuple[str, Array | Stored]]:
-    """Parameters of which each is a FlatBuffer, with its size before it."""
+def _parameters_v2(source: Source, begin: int) -> Iterator[tuple[str, Array | Stored]]:
+    """Read parameters that are one size-prefixed FlatBuffer each."""
     form, more = struct.unpack("<HH", read_bytes(source, begin, 4))
     if form:
         raise ModelError(f"has parameters of version {form}; only version 0 is known")
-    place = begin + 4 + more
-    size, count = struct.unpack("<HH", read_bytes(source, place, 4))
-    place += 2 + size
+    position = begin + 4 + more
+    size, count = struct.unpack("<HH", read_bytes(source, position, 4))
+    position += 2 + size
     for _ in range(count):
-        total, offset = struct.unpack("<II", read_bytes(source, place, 8))
-        start, place = place + 4 + offset, place + 4 + total
-        if not start <= place <= source.size:
-            raise ModelError(f"is damaged: a parameter ends at byte {place} of {source.size}")
-        buffer = Buffer(source, start, place)
+        total, offset = struct.unpack("<II", read_bytes(source, position, 8))
+        start, position = position + 4 + offset, position + 4 + total
+        if not start <= position <= source.size:
+            raise ModelError(f"is damaged: a parameter ends at byte {position} of {source.size}")
+        buffer = Buffer(source, start, position)
         yield _parameter(source, buffer, buffer.root())
 
 
@@ -251,8 +240,8 @@ def _parameter(source: Source, buffer: Buffer, table: Table) -> tuple[str, Array
         raise ModelError(f"parameter {name!r}: is no dense tensor")
     shape = tuple(tensor.numbers(2, "q"))
     dtype = tensor_types.from_code(tensor.scalar(3, "i")).dtype
-    place, size = tensor.vector(4)
+    position, size = tensor.vector(4)
     if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > size:
         raise ModelError(f"parameter {name!r}: {list(shape)} of {dtype} has {size} bytes")
-    elements = source.elements(dtype, prod(shape), buffer.in_source(place))
+    elements = source.elements(dtype, prod(shape), buffer.in_source(position))
     return name, elements.reshape(shape)

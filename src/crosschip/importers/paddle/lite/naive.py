@@ -1,7 +1,7 @@
-"""Reads programs and parameters that are lists of fields, one after the other (version 0).
+"""Reader of programs and parameters in sequences of fields (format version 0).
 
-A text and a list begin with how many bytes or elements they have (u64). Every field is there, also
-those that say nothing.
+Strings and lists are prefixed with the number of bytes or elements (u64). All fields are present,
+also those without a meaning for the object.
 
 Source: lite/model_parser/naive_buffer/proto/framework.nb.h of Paddle Lite 2.14.
 """
@@ -20,104 +20,100 @@ from crosschip.ir.files import Held, Source, Stored, Window
 _SCALARS = {name: struct.Struct(f"<{name}") for name in "?IQfiq"}
 
 _TYPES = (0, 1, 2, 3, 4, 5, 6, 19, 20, 21, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18)
-"""What Paddle has for each number of a type."""
+"""Paddle's code of each type code in the file."""
 
 
 class Fields:
-    """Fields, each of which is read once.
+    """A cursor over fields.
 
     Args:
         source: the bytes.
-        begin: where the first field begins.
+        begin: the offset of the first field.
     """
 
     def __init__(self, source: Source, begin: int) -> None:
         self._window = Window(source)
         self._source = source
-        self._place = begin
+        self._position = begin
 
     @property
     def left(self) -> int:
-        """How many bytes have not been read."""
-        return self._source.size - self._place
+        """The number of unread bytes."""
+        return self._source.size - self._position
 
     def scalar(self, form: str) -> Any:
-        """A number."""
+        """Read a scalar."""
         packed = _SCALARS[form]
-        held, index = self._window.at(self.skip(packed.size), packed.size)
-        return packed.unpack_from(held, index)[0]
+        data, index = self._window.at(self.skip(packed.size), packed.size)
+        return packed.unpack_from(data, index)[0]
 
     def type(self) -> int:
-        """A type, by the number that Paddle has for it."""
+        """Read a type; return Paddle's code."""
         number = self.scalar("i")
         if not 0 <= number < len(_TYPES):
             raise ModelError(f"is damaged: there is no type {number}")
         return _TYPES[number]
 
     def text(self) -> bytes:
-        """The bytes of a text."""
+        """Read the bytes of a string."""
         count = self.scalar("Q")
-        held, index = self._window.at(self.skip(count), count)
-        return held[index : index + count]
+        data, index = self._window.at(self.skip(count), count)
+        return data[index : index + count]
 
     def count(self) -> int:
-        """The number of elements of a list, each of which has at least a byte."""
+        """Read the number of elements of a list; elements have at least one byte."""
         count: int = self.scalar("Q")
         if count > self.left:
             raise ModelError(f"is damaged: a list of {count} with {self.left} bytes left")
         return count
 
     def numbers(self, form: str) -> list[Any]:
-        """A list of numbers."""
+        """Read a list of scalars."""
         return [self.scalar(form) for _ in range(self.count())]
 
     def texts(self) -> list[bytes]:
-        """A list of texts."""
+        """Read a list of strings."""
         return [self.text() for _ in range(self.count())]
 
     def tensor(self) -> tuple[int, list[int]]:
-        """The type of a tensor's elements, and its sizes."""
+        """Read the element type code and the shape of a tensor."""
         return self.type(), self.numbers("q")
 
     def skip(self, size: int) -> int:
-        """The place where some bytes begin; what comes next is behind them."""
+        """Advance by a number of bytes; return the offset of the first."""
         if not 0 <= size <= self.left:
             raise ModelError(f"is damaged: it needs {size} bytes more, but has {self.left} left")
-        begin = self._place
-        self._place += size
+        begin = self._position
+        self._position += size
         return begin
 
 
 def program(content: bytes) -> Any:
-    """The program as the message that Paddle has for it.
-
-    Raises:
-        ModelError: it is damaged.
-    """
+    """Convert a program to Paddle's `ProgramDesc` message; raise ModelError if it is damaged."""
     message: Any = message_class(ProgramDesc)()
     fields = Fields(Held(content), 0)
     for _ in range(fields.count()):
         block = message.blocks.add()
-        fields.scalar("i"), fields.scalar("i")  # its number, and that of the one around it
+        fields.scalar("i"), fields.scalar("i")  # indices of the block and its parent
         for _ in range(fields.count()):
             _variable(fields, block.vars.add())
         for _ in range(fields.count()):
             _operator(fields, block.ops.add())
-        fields.scalar("i")  # the number of the block that this one is the gradient of
+        fields.scalar("i")  # index of the forward block
     return message
 
 
 def _variable(fields: Fields, message: Any) -> None:
     message.name, message.type.type = fields.text(), fields.type()
-    fields.tensor()  # of selected rows
+    fields.tensor()  # SelectedRows
     tensor = message.type.lod_tensor.tensor
     tensor.data_type, sizes = fields.tensor()
     tensor.dims.extend(sizes)
     message.type.lod_tensor.lod_level = fields.scalar("i")
-    fields.tensor(), fields.scalar("i")  # of an array of tensors
-    for _ in range(fields.count()):  # of a reader
+    fields.tensor(), fields.scalar("i")  # LoDTensorArray
+    for _ in range(fields.count()):  # Reader
         fields.tensor(), fields.scalar("i")
-    for _ in range(fields.count()):  # of a tuple
+    for _ in range(fields.count()):  # Tuple
         fields.type()
     message.persistable = fields.scalar("?")
 
@@ -131,7 +127,7 @@ def _operator(fields: Fields, message: Any) -> None:
             slot.arguments.extend(fields.texts())
     for _ in range(fields.count()):
         _attribute(fields, message.attrs.add())
-    fields.scalar("?")  # whether it is to be kept
+    fields.scalar("?")  # is_target
 
 
 def _attribute(fields: Fields, message: Any) -> None:
@@ -143,23 +139,19 @@ def _attribute(fields: Fields, message: Any) -> None:
     message.b = fields.scalar("?")
     message.bools.extend(fields.numbers("?"))
     message.block_idx, message.l = fields.scalar("i"), fields.scalar("q")
-    fields.numbers("i")  # numbers of blocks
+    fields.numbers("i")  # blocks_idx
     message.longs.extend(fields.numbers("q"))
 
 
 def parameters(source: Source, begin: int, version: int) -> dict[str, Array | Stored]:
-    """The parameters, by name.
-
-    Raises:
-        ModelError: they are damaged.
-    """
+    """Return the parameters by name; raise ModelError if they are damaged."""
     fields = Fields(source, begin)
     return dict(_parameter(source, fields) for _ in range(fields.count()))
 
 
 def _parameter(source: Source, fields: Fields) -> tuple[str, Array | Stored]:
     name = fields.text().decode()
-    fields.scalar("I"), fields.scalar("Q")  # the version of the model, and how many levels
+    fields.scalar("I"), fields.scalar("Q")  # model version, LoD level
     for _ in range(fields.count()):
         fields.numbers("Q")
     form = fields.scalar("I")

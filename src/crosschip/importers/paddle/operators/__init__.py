@@ -1,7 +1,7 @@
-"""The functions that import Paddle's operators: a file a family, a function an operator.
+"""The functions that import Paddle's operators, one module per family.
 
-Importing the package registers every function; adding a family is adding a file. An operator that
-Paddle 3 has too is besides a row in `dialect`.
+Importing the package imports all its modules, which register the functions. Operators of Paddle 3
+also need an entry in `dialect`.
 """
 
 from importlib import import_module

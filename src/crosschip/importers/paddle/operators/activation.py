@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from crosschip.importers.paddle.axes import make_along
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.axes import make_along_axis
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import (
@@ -57,7 +56,7 @@ def _by_alpha(operator: type[Operator]) -> Callable[[Context], None]:
 
 
 def _along_axis(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: make_along(op, operator, op.input(), op.integer("axis", -1))
+    return lambda op: make_along_axis(op, operator, op.input(), op.integer("axis", -1))
 
 
 for _name, _operator in _PLAIN.items():
@@ -84,7 +83,7 @@ def leaky_relu(op: Context) -> None:
 
 @imports("prelu")
 def prelu(op: Context) -> None:
-    """`x` where it is positive, else `alpha * x`: one `alpha`, or one a channel or an element."""
+    """`x` if positive, else `alpha * x`, with one `alpha` for all, per channel or per element."""
     x, alpha = op.input(), op.input("Alpha")
     mode = op.text("mode", "all")
     if mode == "all":
@@ -106,7 +105,7 @@ def hard_sigmoid(op: Context) -> None:
 
 @imports("hard_swish")
 def hard_swish(op: Context) -> None:
-    """`x * min(max(x + offset, 0), threshold) / scale`; standard is threshold = scale."""
+    """`x * min(max(x + offset, 0), threshold) / scale`; HARD_SWISH has threshold = scale."""
     x = op.input()
     threshold, scale = op.real("threshold", 6.0), op.real("scale", 6.0)
     offset = op.real("offset", 3.0)
@@ -141,7 +140,7 @@ def softplus(op: Context) -> None:
 
 @imports("mish")
 def mish(op: Context) -> None:
-    """`x * tanh(softplus(x))`; from the threshold on, softplus is `x` itself."""
+    """`x * tanh(softplus(x))`, where softplus is `x` from the threshold on."""
     x, threshold = op.input(), op.real("threshold", 20.0)
     if threshold == 20.0:
         op.make(Mish, x)

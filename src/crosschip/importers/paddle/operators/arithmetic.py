@@ -1,15 +1,13 @@
-"""Element by element arithmetic."""
+"""Elementwise arithmetic."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from crosschip.importers.paddle.axes import aligned, with_axes_after
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.fusing import fused
-from crosschip.importers.paddle.operators.joining import columns
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.axes import append_axes, broadcast_inputs
+from crosschip.importers.paddle.context import Context, imports
+from crosschip.importers.paddle.operators.joining import partial_columns
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.ops import Operator
@@ -46,14 +44,14 @@ _BINARY: dict[str, type[Operator]] = {
 
 _GREATEST = 2.0**63
 _NO_AXIS = 9
-"""The axis that Paddle writes for none."""
+"""Paddle's code of an unspecified axis."""
 
 _Step = tuple[type[Operator], Operand | float, float]
-"""An operator, its second input, and the value of that with which it changes nothing."""
+"""An operator, its second input, and the neutral value of that."""
 
 
 def _binary(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: op.make(operator, *aligned(op), fuse_code=fused(op))
+    return lambda op: op.make(operator, *broadcast_inputs(op), fuse_code=op.fuse_code())
 
 
 for _name, _operator in _BINARY.items():
@@ -62,7 +60,7 @@ for _name, _operator in _BINARY.items():
 
 @imports("elementwise_mod")
 def elementwise_mod(op: Context) -> None:
-    op.make(Mod, *aligned(op))
+    op.make(Mod, *broadcast_inputs(op))
 
 
 @imports("scale")
@@ -72,22 +70,22 @@ def scale(op: Context) -> None:
     factor = op.real_or_tensor("scale", 1.0, "ScaleTensor")
     bias: float | Operand = op.real("bias", 0.0)
     if x.type.element_type in INTEGERS:
-        factor, bias = _whole(op, factor, x), _whole(op, bias, x)
+        factor, bias = _truncate(op, factor, x), _truncate(op, bias, x)
     steps: list[_Step] = [(Mul, factor, 1.0), (Add, bias, 0.0)]
     if not op.flag("bias_after_scale", True):
         steps.reverse()
-    needed = [(operator, term) for operator, term, neutral in steps if term != neutral]
-    for operator, term in needed[:-1]:
+    remaining = [(operator, term) for operator, term, neutral in steps if term != neutral]
+    for operator, term in remaining[:-1]:
         x = op.add(operator, x, term)
-    if needed:
-        operator, term = needed[-1]
+    if remaining:
+        operator, term = remaining[-1]
         op.make(operator, x, term)
     else:
         op.define(x)
 
 
-def _whole(op: Context, number: float | Operand, x: Operand) -> float | Operand:
-    """A number as Paddle has it for integers: without its fraction."""
+def _truncate(op: Context, number: float | Operand, x: Operand) -> float | Operand:
+    """Truncate a number, as Paddle does for integer tensors."""
     if isinstance(number, Operand):
         return op.as_type(number, x.type.element_type)
     if not abs(number) < _GREATEST:
@@ -121,7 +119,7 @@ def sum(op: Context) -> None:
 
 @imports("dropout")
 def dropout(op: Context) -> None:
-    """Nothing, when not training; or what remains on average, if it was not scaled up then."""
+    """The identity, or scaling by `1 - dropout_prob` if training did not scale up."""
     mode = op.text("dropout_implementation", "downgrade_in_infer")
     if mode == "upscale_in_train":
         op.define(op.input())
@@ -135,15 +133,15 @@ def dropout(op: Context) -> None:
 def increment(op: Context) -> None:
     x = op.input()
     step: float | Operand = op.real("step", 1.0)
-    op.make(Add, x, _whole(op, step, x) if x.type.element_type in INTEGERS else step)
+    op.make(Add, x, _truncate(op, step, x) if x.type.element_type in INTEGERS else step)
 
 
 @imports("affine_channel")
 def affine_channel(op: Context) -> None:
-    """`scale * x + bias` for each channel; the last axis are the channels unless it says `NCHW`."""
+    """`scale * x + bias` per channel; channels are the last axis unless the layout is NCHW."""
     x = op.input()
     after = op.rank(x) - 2 if op.text("data_layout", "AnyLayout") == "NCHW" else 0
-    factor, bias = (with_axes_after(op, op.input(slot), after) for slot in ("Scale", "Bias"))
+    factor, bias = (append_axes(op, op.input(slot), after) for slot in ("Scale", "Bias"))
     op.make(Add, op.add(Mul, x, factor), bias)
 
 
@@ -151,14 +149,14 @@ def affine_channel(op: Context) -> None:
 def atan2(op: Context) -> None:
     """The angle of the point (x, y), from -pi to pi."""
     y, x = op.input("X1"), op.input("X2")
-    kind = x.type.element_type.dtype.type
-    zero, half, pi = kind(0), kind(math.pi / 2), kind(math.pi)
+    dtype = x.type.element_type.dtype.type
+    zero, half, pi = dtype(0), dtype(math.pi / 2), dtype(math.pi)
     is_left, is_below = op.add(Less, x, zero), op.add(Less, y, zero)
     is_upright = op.add(Equal, x, zero)
-    angle = op.add(Atan, op.add(Div, y, op.add(Where, is_upright, kind(1), x)))
-    around = op.add(Where, is_below, op.add(Sub, angle, pi), op.add(Add, angle, pi))
+    angle = op.add(Atan, op.add(Div, y, op.add(Where, is_upright, dtype(1), x)))
+    left_angle = op.add(Where, is_below, op.add(Sub, angle, pi), op.add(Add, angle, pi))
     upright = op.add(Where, op.add(Equal, y, zero), zero, op.add(Where, is_below, -half, half))
-    op.make(Where, is_upright, upright, op.add(Where, is_left, around, angle))
+    op.make(Where, is_upright, upright, op.add(Where, is_left, left_angle, angle))
 
 
 @imports("brelu")
@@ -166,36 +164,36 @@ def brelu(op: Context) -> None:
     op.make(Clip, op.input(), op.real("t_min", 0.0), op.real("t_max", 24.0))
 
 
-def _of_numbers(operator: type[Operator]) -> Callable[[Context], None]:
+def _ignoring_nan(operator: type[Operator]) -> Callable[[Context], None]:
     def choose(op: Context) -> None:
-        """The greater or lesser of two; the other one of a NaN."""
-        x, y = aligned(op)
+        """The maximum or minimum; if one operand is NaN, the other one."""
+        x, y = broadcast_inputs(op)
         if x.type.element_type not in FLOATS:
             op.make(operator, x, y)
             return
-        chosen = op.add(Where, op.add(IsNaN, y), x, op.add(operator, x, y))
-        op.make(Where, op.add(IsNaN, x), y, chosen)
+        result = op.add(Where, op.add(IsNaN, y), x, op.add(operator, x, y))
+        op.make(Where, op.add(IsNaN, x), y, result)
 
     return choose
 
 
-imports("elementwise_fmax")(_of_numbers(Max))
-imports("elementwise_fmin")(_of_numbers(Min))
+imports("elementwise_fmax")(_ignoring_nan(Max))
+imports("elementwise_fmin")(_ignoring_nan(Min))
 
 
 @imports("label_smooth")
 def label_smooth(op: Context) -> None:
-    """`(1 - epsilon) * x + epsilon * prior`; without a prior, all classes are as likely."""
-    x, share = op.input(), op.real("epsilon", 0.0)
+    """`(1 - epsilon) * x + epsilon * prior`; the default prior is uniform."""
+    x, epsilon = op.input(), op.real("epsilon", 0.0)
     prior = op.optional_input("PriorDist")
-    rest = op.add(Mul, x, 1 - share)
+    scaled = op.add(Mul, x, 1 - epsilon)
     if prior is not None:
-        op.make(Add, rest, op.add(Mul, prior, share))
+        op.make(Add, scaled, op.add(Mul, prior, epsilon))
         return
     classes = (x.type.shape or (None,))[-1]
     if not isinstance(classes, int) or not classes:
         raise UnsupportedError(f"X: {x.type} must have a known number of classes")
-    op.make(Add, rest, share / classes)
+    op.make(Add, scaled, epsilon / classes)
 
 
 @imports("lerp")
@@ -206,13 +204,13 @@ def lerp(op: Context) -> None:
 
 @imports("partial_sum")
 def partial_sum(op: Context) -> None:
-    """The sum of the same columns of some tensors."""
-    op.make(Sum, columns(op))
+    """The sum of a range of columns of all inputs."""
+    op.make(Sum, partial_columns(op))
 
 
 @imports("pd_op.swiglu")
 def swiglu(op: Context) -> None:
-    """`x * sigmoid(x) * y`; without a `y`, that is the second half of the last axis."""
+    """`x * sigmoid(x) * y`; without `y`, the halves of the last axis are `x` and `y`."""
     x, y = op.input(), op.optional_input("Y")
     if y is None:
         size = (x.type.shape or (None,))[-1]
@@ -224,20 +222,20 @@ def swiglu(op: Context) -> None:
 
 @imports("elementwise_heaviside")
 def heaviside(op: Context) -> None:
-    """0 below 0, 1 above, and what the other input says at 0."""
-    x, y = aligned(op)
-    kind = x.type.element_type.dtype.type
-    above = op.add(Where, op.add(Less, kind(0), x), kind(1), kind(0))
-    known = op.add(Where, op.add(Equal, x, kind(0)), y, above)
+    """0 for negative, 1 for positive elements, and `y` at 0; NaN stays NaN."""
+    x, y = broadcast_inputs(op)
+    dtype = x.type.element_type.dtype.type
+    sign = op.add(Where, op.add(Less, dtype(0), x), dtype(1), dtype(0))
+    result = op.add(Where, op.add(Equal, x, dtype(0)), y, sign)
     if x.type.element_type in FLOATS:
-        op.make(Where, op.add(IsNaN, x), x, known)
+        op.make(Where, op.add(IsNaN, x), x, result)
     else:
-        op.define(known)
+        op.define(result)
 
 
 @imports("cross")
 def cross(op: Context) -> None:
-    """Vector products along an axis of size 3; the first one, if none is named."""
+    """Cross products along an axis of size 3, by default the first such axis."""
     x, y = op.input(), op.input("Y")
     axis = op.integer("dim", _NO_AXIS)
     if axis == _NO_AXIS:
@@ -254,19 +252,17 @@ def cross(op: Context) -> None:
 
 @imports("kron")
 def kron(op: Context) -> None:
-    """Each element of the first tensor times the second; of sizes that are known but one."""
+    """The Kronecker product; at most one size of the result may be unknown."""
     x, y = op.input(), op.input("Y")
     rank = max(op.rank(x), op.rank(y))
-    x, y = (_of_rank(op, part, rank) for part in (x, y))
+    if op.rank(x) < rank:
+        x = op.add(Unsqueeze, x, tuple(range(rank - op.rank(x))))
+    elif op.rank(y) < rank:
+        y = op.add(Unsqueeze, y, tuple(range(rank - op.rank(y))))
     sizes = [[s if isinstance(s, int) else -1 for s in part.type.shape or ()] for part in (x, y)]
-    joined = tuple(-1 if -1 in pair else pair[0] * pair[1] for pair in zip(*sizes, strict=True))
-    if joined.count(-1) > 1:
+    shape = tuple(-1 if -1 in pair else pair[0] * pair[1] for pair in zip(*sizes, strict=True))
+    if shape.count(-1) > 1:
         raise UnsupportedError(f"X: the sizes of {x.type} and {y.type} must be known but for one")
-    spread = op.add(Unsqueeze, x, tuple(range(1, 2 * rank, 2)))
-    other = op.add(Unsqueeze, y, tuple(range(0, 2 * rank, 2)))
-    op.make(Reshape, op.add(Mul, spread, other), joined)
-
-
-def _of_rank(op: Context, operand: Operand, rank: int) -> Operand:
-    missing = rank - op.rank(operand)
-    return op.add(Unsqueeze, operand, tuple(range(missing))) if missing else operand
+    x_spread = op.add(Unsqueeze, x, tuple(range(1, 2 * rank, 2)))
+    y_spread = op.add(Unsqueeze, y, tuple(range(0, 2 * rank, 2)))
+    op.make(Reshape, op.add(Mul, x_spread, y_spread), shape)

@@ -1,4 +1,4 @@
-"""Operators that move blocks of images between axes."""
+"""Operators that move blocks of pixels between axes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, FloorDiv, Mul, Sub
 from crosschip.ops.standard.blocks import ChannelShuffle, DepthOrder, DepthToSpace
@@ -40,7 +39,7 @@ def pixel_shuffle(op: Context) -> None:
 
 @imports("unfold")
 def unfold(op: Context) -> None:
-    """The windows of images, padded with zeros: a column for each, [N, C * kernel, windows]."""
+    """im2col: the windows of images padded with zeros, [N, C * kernel_h * kernel_w, windows]."""
     x, sizes = op.input(), []
     kernel, strides = op.integers("kernel_sizes"), op.integers("strides", (1, 1))
     dilations, pads = op.integers("dilations", (1, 1)), op.integers("paddings", (0, 0, 0, 0))
@@ -49,14 +48,14 @@ def unfold(op: Context) -> None:
     if any(pads):
         x = op.add(Pad, x, (0, 0, 0, 0, pads[0], pads[2], pads[1], pads[3]))
     for axis in range(2):
-        # Of rows [N, C, H, W], of columns then [N, C, kernel_h, windows_h, W].
-        place = 2 + 2 * axis
+        # Gathers rows of [N, C, H, W], and then columns of [N, C, kernel_h, windows_h, W].
+        image_axis = 2 + 2 * axis
         offsets = op.constant((np.arange(kernel[axis]) * dilations[axis])[:, None], "offsets")
-        size = ragged.size(op, x, place)
-        room = op.add(Sub, size, np.int64(dilations[axis] * (kernel[axis] - 1) + 1))
-        count = op.add(Add, op.add(FloorDiv, room, np.int64(strides[axis])), np.int64(1))
-        starts = op.add(Mul, ragged.numbers_up_to(op, count), np.int64(strides[axis]))
-        x = op.add(Gather, x, op.add(Add, starts, offsets), place)
+        size = ragged.size(op, x, image_axis)
+        span = op.add(Sub, size, np.int64(dilations[axis] * (kernel[axis] - 1) + 1))
+        count = op.add(Add, op.add(FloorDiv, span, np.int64(strides[axis])), np.int64(1))
+        starts = op.add(Mul, ragged.arange(op, count), np.int64(strides[axis]))
+        x = op.add(Gather, x, op.add(Add, starts, offsets), image_axis)
         sizes.append(count)
     channels = (op.input().type.shape or (None, None))[1]
     rows = -1 if not isinstance(channels, int) else channels * math.prod(kernel)
@@ -69,7 +68,7 @@ def unfold(op: Context) -> None:
 
 @imports("temporal_shift")
 def temporal_shift(op: Context) -> None:
-    """Of segments of images, some channels are those of the one before, and some of the one after.
+    """Shift some channels of each segment to the next segment, and some to the previous one.
 
     Source: Lin et al., "TSM: Temporal Shift Module for Efficient Video Understanding",
     https://arxiv.org/abs/1811.08383.
@@ -88,13 +87,13 @@ def temporal_shift(op: Context) -> None:
         op.add(Slice, padded, (1, 2), (shift, low), (shift + count, high))
         for low, high, shift in bounds
     ]
-    moved = op.add(Concat, parts=parts, axis=2)
-    images.make(Reshape, moved, (-1, channels, height, width))
+    shifted = op.add(Concat, parts=parts, axis=2)
+    images.make(Reshape, shifted, (-1, channels, height, width))
 
 
 @imports("pixel_unshuffle")
 def pixel_unshuffle(op: Context) -> None:
-    """Blocks of pixels moved into channels, those of one channel after one another."""
+    """Move blocks of pixels to the channel axis: [N, C * size * size, H / size, W / size]."""
     images = Images(op)
     x, size = images.input("X"), op.integer("downscale_factor", 1)
     shape = x.type.shape or ()
@@ -105,5 +104,5 @@ def pixel_unshuffle(op: Context) -> None:
         raise ModelError(f"downscale_factor: {size} does not divide {height} and {width}")
     rows, columns = height // size, width // size
     blocks = op.add(Reshape, x, (-1, channels, rows, size, columns, size))
-    moved = op.add(Transpose, blocks, (0, 1, 3, 5, 2, 4))
-    images.make(Reshape, moved, (-1, channels * size * size, rows, columns))
+    transposed = op.add(Transpose, blocks, (0, 1, 3, 5, 2, 4))
+    images.make(Reshape, transposed, (-1, channels * size * size, rows, columns))

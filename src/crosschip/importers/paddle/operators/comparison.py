@@ -1,4 +1,4 @@
-"""Comparisons, element by element."""
+"""Elementwise comparisons."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crosschip.importers.paddle.axes import aligned
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.axes import broadcast_inputs
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ops import Operator
 from crosschip.ops.standard.comparison import (
     Equal,
@@ -32,7 +31,7 @@ _COMPARISONS: dict[str, type[Operator]] = {
 
 
 def _comparison(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: op.make(operator, *aligned(op))
+    return lambda op: op.make(operator, *broadcast_inputs(op))
 
 
 for _name, _operator in _COMPARISONS.items():
@@ -41,6 +40,6 @@ for _name, _operator in _COMPARISONS.items():
 
 @imports("is_empty")
 def is_empty(op: Context) -> None:
-    """True if a tensor has no elements."""
+    """Whether a tensor has no elements."""
     sizes = op.add(ShapeOf, op.input())
     op.make(Equal, op.add(ReduceProd, sizes, (), keepdim=False), np.int64(0))

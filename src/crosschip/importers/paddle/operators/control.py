@@ -1,23 +1,21 @@
 """Branches and loops.
 
-Paddle 3 has them as ONNX does. Paddle 2 writes a branch as two blocks that run or do not, and a
-choice between what they made; a loop writes to variables outside of it.
+Paddle 3 has `if` and `while` as in ONNX. In Paddle 2, a branch is two conditional blocks and a
+selection between their outputs, and a loop writes to variables of the outer block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from crosschip.importers.body import Body, Captures, with_settled_state
-from crosschip.importers.paddle.arrays import Appended, Stacked, added, written_in
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
+from crosschip.importers.paddle.dispatch import import_operators
 from crosschip.importers.paddle.program import Block
-from crosschip.importers.paddle.run import run
-from crosschip.importers.paddle.table import imports
-from crosschip.importers.paddle.values import Values
+from crosschip.importers.paddle.values import LoopArray, StackedArray, Values
 from crosschip.ir import (
     Builder,
     If,
@@ -35,69 +33,91 @@ from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
 
+_WRITES: Mapping[str, tuple[str, str]] = {
+    "write_to_array": ("outputs", "Out"),
+    "pd_op.array_write_": ("inputs", "Array"),
+}
+"""The operators that write to tensor arrays, and the slot with the array."""
+
 
 @imports("if")
 def if_(op: Context) -> None:
-    """Paddle 3: two blocks that yield what they make."""
+    """Import a branch of Paddle 3: two blocks that yield the results."""
     then_block, else_block = _blocks(op, 2)
     bodies = [
         _body(op.values, block, (), (), block.outputs, f"{op.name}.{role}")
         for block, role in ((then_block, "then"), (else_block, "else"))
     ]
-    results = op.results()
+    results = op.output_names()
     _define(op.values, results, _branches(op, op.input("Cond"), bodies, results))
 
 
 @imports("while")
 def while_(op: Context) -> None:
-    """Paddle 3 hands the state in and yields it; Paddle 2 reads and writes variables around it."""
+    """Import a loop, whose state is passed and yielded (Paddle 3) or outer variables (Paddle 2)."""
     (block,) = _blocks(op, 1)
     (condition,) = op.variables("Condition")
     if block.outputs:
         names, yielded = block.inputs, block.outputs
         state = op.inputs("X")
-        results = op.results()
+        results = op.output_names()
     else:
-        results = [name for name in op.results() if name != condition and name in op.values]
+        results = [name for name in op.output_names() if name != condition and name in op.values]
         names, yielded = results, [condition, *results]
         state = tuple(op.values[name] for name in results)
 
-    arrays = [name for name in written_in(block) if _is_filled(op, name)]
+    # The loop fills arrays that are empty, or in Paddle 2 not declared, before it.
+    arrays = [
+        name
+        for name in _written_arrays(block)
+        if name in (*op.output_names(), *op.values.arrays) and not op.values.arrays.get(name)
+    ]
 
     def import_body(types: Sequence[TensorType]) -> Body:
         body_types = (ITERATION, CONDITION, *types)
-        unseen = (f"{op.name}.iteration", f"{op.name}.condition")
-        inside = (*unseen, *names)
-        return _body(op.values, block, inside, body_types, yielded, f"{op.name}.body", arrays)
+        inputs = (f"{op.name}.iteration", f"{op.name}.condition", *names)
+        return _body(op.values, block, inputs, body_types, yielded, f"{op.name}.body", arrays)
 
     if not len(names) == len(yielded) - 1 == len(state) == len(results):
-        raise ModelError(f"{len(state)} values go in, but {len(yielded) - 1} come back")
+        raise ModelError(f"the loop has {len(state)} states, but yields {len(yielded) - 1}")
     state = _with_placeholders(state, import_body)
     types = [operand.type for operand in state]
     body = with_settled_state(import_body, types, (2, 1), op.values.open_axes, op.name)
     captured = list(body.captures.inside)
     inputs = (None, op.input("Condition"), *state, *captured)
     loop = Loop(op.name, inputs, bodies=[body.model(captured)], states=len(state))
-    after = _inserted(op, loop, [*results, *arrays])
-    _define(op.values, results, after[: len(results)])
-    for name, tensors in zip(arrays, after[len(results) :], strict=True):
-        op.values.arrays[name] = Stacked(tensors)
+    outputs = _insert(op, loop, [*results, *arrays])
+    _define(op.values, results, outputs[: len(results)])
+    for name, tensors in zip(arrays, outputs[len(results) :], strict=True):
+        op.values.arrays[name] = StackedArray(tensors)
     if not block.outputs:
-        # The loop has ended because it is false.
+        # The condition is false after the loop.
         op.values.define(condition, op.constant(np.zeros((1,), np.bool_), condition))
 
 
-def _is_filled(op: Context, array: str) -> bool:
-    """Tell whether a loop fills an array that is empty before; Paddle 2 does not say that it is."""
-    return array in (*op.results(), *op.values.arrays) and not op.values.arrays.get(array)
+def _written_arrays(block: Block) -> Sequence[str]:
+    """Return the tensor arrays that the operators of a block write to."""
+    names: dict[str, None] = {}
+    for operator in block.operators:
+        if operator.type in _WRITES:
+            side, slot = _WRITES[operator.type]
+            names.update(dict.fromkeys(getattr(operator, side).get(slot, ())))
+    return list(names)
+
+
+def _appended_tensor(array: object, name: str) -> Operand:
+    """Return the tensor that a loop's body appends; raise UnsupportedError if there is none."""
+    if not isinstance(array, LoopArray) or array.appended is None:
+        raise UnsupportedError(f"{name!r} is an array that a loop does not write in each iteration")
+    return array.appended
 
 
 def _with_placeholders(
     state: Sequence[Operand], import_body: Callable[[Sequence[TensorType]], Body]
 ) -> tuple[Operand, ...]:
-    """The first state, with something of the right type where nothing has been assigned yet.
+    """Replace constants of the wrong type in the initial state of a loop.
 
-    Paddle 2 lets a float constant stand for a variable that only the body assigns.
+    Paddle 2 initializes variables that are assigned in the body only with a float constant.
     """
     if not any(operand.is_constant for operand in state):
         return tuple(state)
@@ -105,73 +125,74 @@ def _with_placeholders(
     read = {operand for operation in body.operations for operand in operation.inputs}
     pairs = zip(state, body.inputs[2:], body.outputs[1:][: len(state)], strict=True)
     return tuple(
-        _anything(result)
+        _placeholder(result)
         if first.is_constant
-        and inside not in read
+        and inner not in read
         and result.type.element_type is not first.type.element_type
         else first
-        for first, inside, result in pairs
+        for first, inner, result in pairs
     )
 
 
 @imports("conditional_block")
 def conditional_block(op: Context) -> None:
-    """Paddle 2: a block that runs or does not; where it does not, it leaves variables alone.
+    """Import a conditional block of Paddle 2; variables keep their values if it does not run.
 
-    What it makes anew is usually chosen from by a `select_input` and wanted nowhere else, so it is
-    computed when it is asked for.
+    Variables that did not exist before are deferred: usually only a `select_input` reads them.
     """
     (block,) = _blocks(op, 1)
     if not op.flag("is_scalar_condition", False):
         raise UnsupportedError("is_scalar_condition False: blocks of such conditions are not run")
     branch = _Branch(op, block, op.input("Cond"))
-    op.values.postpone(branch.results, branch.make)
-    if branch.before:
-        op.values.define_postponed(branch.make)
+    op.values.defer(branch.results, branch.make)
+    if branch.previous:
+        op.values.define_deferred(branch.make)
     else:
         op.values.branches.update(dict.fromkeys(branch.results, branch))
 
 
 class _Branch:
-    """A block that runs if a condition is true."""
+    """A conditional block of Paddle 2."""
 
     def __init__(self, op: Context, block: Block, condition: Operand) -> None:
         self.op = op
         self.condition = condition
-        self.results = op.results()
-        self.before = {name: op.values[name] for name in self.results if name in op.values}
+        self.results = op.output_names()
+        self.previous = {name: op.values[name] for name in self.results if name in op.values}
         self.body = _body(op.values, block, (), (), self.results, f"{op.name}.then")
 
     def make(self) -> dict[str, Operand]:
-        """Build what the variables stand for: what the block makes, or else what they were."""
-        other = Values(Builder(f"{self.op.name}.else"), outer=self.op.values)
+        """Build an `If` that returns the block's outputs, or else the values before it."""
+        else_values = Values(Builder(f"{self.op.name}.else"), outer=self.op.values)
         outputs = [
-            other.captures.of(self.before[name]) if name in self.before else _anything(operand)
+            else_values.captures.of(self.previous[name])
+            if name in self.previous
+            else _placeholder(operand)
             for name, operand in zip(self.results, self.body.outputs, strict=True)
         ]
-        left = Body(other.builder.name, (), (), outputs, other.captures)
-        values = _branches(self.op, self.condition, [self.body, left], self.results)
+        unchanged = Body(else_values.builder.name, (), (), outputs, else_values.captures)
+        values = _branches(self.op, self.condition, [self.body, unchanged], self.results)
         return dict(zip(self.results, values, strict=True))
 
-    def handing_out(self, names: Sequence[str]) -> Body:
-        """The block with some of what it makes, in this order."""
+    def with_outputs(self, names: Sequence[str]) -> Body:
+        """Return the body with some of its outputs, in this order."""
         outputs = [self.body.outputs[self.results.index(name)] for name in names]
         return replace(self.body, outputs=outputs)
 
     def is_opposite(self, other: _Branch) -> bool:
-        """Tell whether it runs just when the other one does not."""
+        """Return whether the condition is the negation of the other block's condition."""
         producer = _producer(self.op.values.builder, self.condition)
         return isinstance(producer, Not) and producer.input is other.condition
 
 
-class _Choice:
-    """Variables that are each what one of two opposite blocks makes.
+class _Selection:
+    """Selections, with the same mask, between the outputs of two opposite conditional blocks.
 
-    Every variable has its own `select_input`, so what has been gathered is built when the first of
-    them is asked for.
+    Each variable has its own `select_input`. They are collected until the first variable is read,
+    and built as one `If`.
 
     Attributes:
-        names: of each variable, what the two blocks call it.
+        names: for each variable, the variables of the two blocks that it is selected from.
     """
 
     def __init__(self, op: Context, then: _Branch, otherwise: _Branch) -> None:
@@ -181,73 +202,74 @@ class _Choice:
         self.names: dict[str, tuple[str, str]] = {}
 
     def make(self) -> dict[str, Operand]:
-        """Build the branch that the two blocks are."""
+        """Build the `If` of the two blocks."""
         del self.op.values.choices[self.then, self.otherwise]
         then, otherwise = zip(*self.names.values(), strict=True)
-        bodies = [self.then.handing_out(then), self.otherwise.handing_out(otherwise)]
+        bodies = [self.then.with_outputs(then), self.otherwise.with_outputs(otherwise)]
         values = _branches(self.op, self.then.condition, bodies, list(self.names))
         return dict(zip(self.names, values, strict=True))
 
 
 @imports("select_input")
 def select_input(op: Context) -> None:
-    """Paddle 2: the value that the mask is the place of, of two if it chooses between blocks."""
+    """Import the selection in Paddle 2 of the value whose index is the mask."""
     names = op.variables("X")
-    mask, (result,) = op.input("Mask"), op.results()
+    mask, (result,) = op.input("Mask"), op.output_names()
     if mask.value is not None:
         op.values.define(result, op.values[names[int(mask.value.item())]])
     elif len(names) != 2:
-        op.values.define(result, _one_of(op, mask, names))
-    elif choice := _choice(op, mask, names):
+        op.values.define(result, _select_one(op, mask, names))
+    elif choice := _selection(op, mask, names):
         choice.names[result] = (names[1], names[0])
-        op.values.postpone([result], choice.make)
+        op.values.defer([result], choice.make)
     else:
-        op.values.define(result, _copied(op, mask, names))
+        op.values.define(result, _select_value(op, mask, names))
 
 
 @imports("select_output")
 def select_output(op: Context) -> None:
-    """Paddle 2: hands a value to one of several variables; what reads the others is not run."""
-    for name in op.results():
+    """Import a demultiplexer of Paddle 2: readers of the variables not selected do not run."""
+    for name in op.output_names():
         op.values.define(name, op.input())
 
 
-def _choice(op: Context, mask: Operand, names: Sequence[str]) -> _Choice | None:
-    """The choice between two blocks that the same condition runs; `None` if they are not such."""
+def _selection(op: Context, mask: Operand, names: Sequence[str]) -> _Selection | None:
+    """Return the selection between two opposite blocks; `None` if the values are others."""
     values = op.values
-    if not all(values.branches.get(name) and values.is_postponed(name) for name in names):
+    if not all(values.branches.get(name) and values.is_deferred(name) for name in names):
         return None
     otherwise, then = (values.branches[name] for name in names)
     producer = _producer(values.builder, mask)
     of_condition = isinstance(producer, Cast) and producer.input is then.condition
     if not (of_condition and otherwise.is_opposite(then)):
         return None
-    choice: _Choice = values.choices.setdefault((then, otherwise), _Choice(op, then, otherwise))
+    choice: _Selection = values.choices.setdefault(
+        (then, otherwise), _Selection(op, then, otherwise)
+    )
     return choice
 
 
-def _copied(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
-    """One of two values that have both been made."""
+def _select_value(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
+    """Build an `If` that selects one of two existing values."""
     condition = op.add(Cast, mask, CONDITION.element_type)
     bodies = []
     for name, role in zip(reversed(names), ("then", "else"), strict=True):
         inner = Values(Builder(f"{op.name}.{role}"), outer=op.values)
         bodies.append(Body(inner.builder.name, (), (), [inner[name]], inner.captures))
-    return _branches(op, condition, bodies, op.results())[0]
+    return _branches(op, condition, bodies, op.output_names())[0]
 
 
-def _one_of(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
-    """One of any number of values that have all been made."""
-    value_so_far = op.values[names[0]]
-    for place, name in enumerate(names[1:], 1):
-        number = np.array(place, mask.type.element_type.dtype)
-        condition = op.add(Equal, mask, number)
+def _select_one(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
+    """Build nested `If` operations that select one of several existing values."""
+    result = op.values[names[0]]
+    for index, name in enumerate(names[1:], 1):
+        condition = op.add(Equal, mask, np.array(index, mask.type.element_type.dtype))
         bodies = []
-        for value, role in ((op.values[name], "then"), (value_so_far, "else")):
+        for value, role in ((op.values[name], "then"), (result, "else")):
             captures = Captures()
             bodies.append(Body(f"{op.name}.{role}", (), (), [captures.of(value)], captures))
-        (value_so_far,) = _branches(op, condition, bodies, op.results(), several=True)
-    return value_so_far
+        (result,) = _branches(op, condition, bodies, op.output_names(), unique=True)
+    return result
 
 
 def _blocks(op: Context, count: int) -> Sequence[Block]:
@@ -265,19 +287,19 @@ def _body(
     name: str,
     arrays: Sequence[str] = (),
 ) -> Body:
-    """A block as a body that is given variables and hands others back.
+    """Import a block as a body with inputs `names` and outputs `results`.
 
-    Where it is a loop's, it hands back besides what it adds to each of some arrays.
+    The tensors that a loop's body appends to `arrays` are further outputs.
     """
     spend(operations=len(block.operators))
     inner = Values(Builder(name), outer=values)
     inputs = [Operand(variable, type_) for variable, type_ in zip(names, types, strict=True)]
     for variable, operand in zip(names, inputs, strict=True):
         inner.define(variable, operand)
-    inner.arrays.update({array: Appended(inputs[0]) for array in arrays})
-    run(block.operators, inner)
+    inner.arrays.update({array: LoopArray(inputs[0]) for array in arrays})
+    import_operators(block.operators, inner)
     outputs = [inner[variable] for variable in results]
-    outputs += [added(inner.arrays[array], array) for array in arrays]
+    outputs += [_appended_tensor(inner.arrays[array], array) for array in arrays]
     return Body(name, inputs, inner.builder.operations, outputs, inner.captures)
 
 
@@ -287,17 +309,17 @@ def _branches(
     bodies: Sequence[Body],
     names: Sequence[str],
     *,
-    several: bool = False,
+    unique: bool = False,
 ) -> tuple[Operand, ...]:
     captured = list(dict.fromkeys(operand for body in bodies for operand in body.captures.inside))
     models = [body.model(captured) for body in bodies]
-    name = op.values.builder.unique_name(op.name) if several else op.name
-    return _inserted(op, If(name, (condition, *captured), bodies=models), names)
+    name = op.values.builder.unique_name(op.name) if unique else op.name
+    return _insert(op, If(name, (condition, *captured), bodies=models), names)
 
 
-def _inserted(op: Context, operation: ControlFlow, names: Sequence[str]) -> tuple[Operand, ...]:
+def _insert(op: Context, operation: ControlFlow, names: Sequence[str]) -> tuple[Operand, ...]:
     new_name: Callable[[str], str] = op.values.new_name
-    operation.coming_from([op.origin])  # it may be built when another one asks for it
+    operation.coming_from([op.origin])  # a deferred one is built during another operator's import
     return op.values.builder.insert(operation, [new_name(name) for name in names])
 
 
@@ -308,8 +330,8 @@ def _define(values: Values, names: Sequence[str], operands: Sequence[Operand]) -
         values.define(name, operand)
 
 
-def _anything(operand: Operand) -> Operand:
-    """A constant that may stand in for a value that nobody reads."""
+def _placeholder(operand: Operand) -> Operand:
+    """Return a constant of the operand's type for a value that is never read."""
     shape = [size if isinstance(size, int) else 0 for size in operand.type.shape or ()]
     builder = Builder()
     zeros = np.zeros(shape, operand.type.element_type.dtype)

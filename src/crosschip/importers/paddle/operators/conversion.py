@@ -1,15 +1,12 @@
-"""Changes of element type, and copies."""
+"""Conversions of element types, and copies."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType
-from crosschip.ops.standard.arithmetic import (
-    Mul,
-)
+from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
@@ -21,7 +18,7 @@ def cast(op: Context) -> None:
 
 @imports("calib")
 def calib(op: Context) -> None:
-    """Reals to int8 or back: `int8 = round(real / scale)`; Paddle Lite inserts it.
+    """Quantize to int8, `round(x / scale)`, or dequantize; Paddle Lite inserts this operator.
 
     Source: lite/kernels/nnadapter/converter/calib.cc of Paddle Lite.
     """
@@ -39,7 +36,7 @@ def calib(op: Context) -> None:
 
 @imports("assign", "share_data", "lod_reset")
 def assign(op: Context) -> None:
-    """The input; where sequences in it begin is of no account."""
+    """The input; the new LoD of `lod_reset` is ignored."""
     op.define(op.input())
 
 

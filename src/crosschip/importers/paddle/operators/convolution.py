@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images, padding, volume_padding
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
@@ -15,7 +13,7 @@ from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
 def conv2d(op: Context) -> None:
     images = Images(op)
     auto_pad, pads = padding(op)
-    # Paddle takes a padding of SAME to mean that the filter is not dilated either.
+    # Paddle ignores the dilations if the padding is SAME.
     dilations = (1, 1) if auto_pad is AutoPad.SAME else op.integers("dilations", (1, 1))
     images.make(
         Conv2D,
@@ -27,7 +25,7 @@ def conv2d(op: Context) -> None:
         strides=op.integers("strides", (1, 1)),
         group=op.integer("groups", 1),
         dilations=dilations,
-        fuse_code=fused(op),
+        fuse_code=op.fuse_code(),
         output="Output",
     )
 
@@ -41,7 +39,7 @@ def conv2d_transpose(op: Context) -> None:
     dilations = op.integers("dilations", (1, 1))
     if auto_pad is AutoPad.SAME:
         auto_pad, dilations = AutoPad.NONE, (1, 1)
-        pads = _taken_off(image, filter, strides)
+        pads = _same_pads(image, filter, strides)
     images.make(
         Conv2DTranspose,
         image,
@@ -54,15 +52,15 @@ def conv2d_transpose(op: Context) -> None:
         dilations=dilations,
         output_padding=op.integers("output_padding", ()) or (0, 0),
         output_shape=op.integers("output_size", ()) or None,
-        fuse_code=fused(op),
+        fuse_code=op.fuse_code(),
         output="Output",
     )
 
 
-def _taken_off(image: Operand, filter: Operand, strides: tuple[int, ...]) -> tuple[int, ...]:
-    """The pixels that Paddle takes off a transposed convolution that is padded SAME.
+def _same_pads(image: Operand, filter: Operand, strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the pads of a transposed convolution with padding SAME in Paddle.
 
-    It is what a convolution of the input would have been padded with, not one of the output.
+    They are the pads of a convolution of the input, not those of a convolution of the output.
     """
     if image.type.shape is None or filter.type.shape is None or len(strides) != 2:
         raise UnsupportedError("padding_algorithm 'SAME': the axes of the inputs must be known")
@@ -77,8 +75,8 @@ def _taken_off(image: Operand, filter: Operand, strides: tuple[int, ...]) -> tup
             )
         if stride < 1:
             raise ModelError(f"strides: {list(strides)} are not positive")
-        over = (size - 1) % stride + 1 if isinstance(size, int) else 1
-        total = max(window - over, 0)
+        remainder = (size - 1) % stride + 1 if isinstance(size, int) else 1
+        total = max(window - remainder, 0)
         pads += [total // 2, total - total // 2]
     return tuple(pads)
 

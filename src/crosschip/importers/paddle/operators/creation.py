@@ -1,4 +1,4 @@
-"""Operators that make a tensor from a description of it, or a description of a tensor."""
+"""Operators that create tensors from attributes, and those that return shapes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
 from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir.types import INTEGERS, MAX_RANK
@@ -35,9 +34,9 @@ _VALUES = {
     ElementType.FLOAT32: "fp32_values",
     ElementType.FLOAT64: "fp64_values",
 }
-"""The attribute with the elements of each type in Paddle 2; the others are of no account."""
+"""The attribute in Paddle 2 with the elements of each type."""
 _MAX_COUNT = 2**24
-"""The longest list of numbers to count up; only a damaged file has a longer one."""
+"""The greatest number of elements of a constant; only a damaged file has more."""
 _INTEGERS = range(-(2**63), 2**64)
 
 
@@ -53,16 +52,16 @@ def fill_constant(op: Context) -> None:
 
 
 def _number(op: Context) -> Number:
-    """The value; a text has it where float32 could not hold it."""
-    written = op.text("str_value", "")
-    if not written:
+    """Return the value, which `str_value` holds if float32 cannot."""
+    text = op.text("str_value", "")
+    if not text:
         return op.real("value", 0.0)
     try:
-        number = int(written) if written.lstrip("-").isdecimal() else float(written)
+        number = int(text) if text.lstrip("-").isdecimal() else float(text)
     except ValueError:
-        raise ModelError(f"str_value: {written!r} is not a number") from None
+        raise ModelError(f"str_value: {text!r} is not a number") from None
     if isinstance(number, int) and number not in _INTEGERS:
-        raise ModelError(f"str_value: {written} is out of the range of integers")
+        raise ModelError(f"str_value: {text} is out of the range of integers")
     return number
 
 
@@ -74,14 +73,14 @@ def full_int_array(op: Context) -> None:
 
 @imports("assign_value")
 def assign_value(op: Context) -> None:
-    """A constant with its elements in an attribute; Paddle 2 has one for each of some types."""
-    op.make_constant(written(op, op.element_type("dtype") or ElementType.FLOAT32))
+    """A constant whose elements are in an attribute; Paddle 2 has one attribute per type."""
+    op.make_constant(attribute_array(op, op.element_type("dtype") or ElementType.FLOAT32))
 
 
-def written(op: Context, element_type: ElementType) -> Array:
-    """The array that attributes describe."""
-    own = (_VALUES[element_type],) if element_type in _VALUES else ()
-    values = next(filter(None, map(op.numbers, ("values", *own))), ())
+def attribute_array(op: Context, element_type: ElementType) -> Array:
+    """Return the array whose shape and elements are attributes."""
+    names = ("values", *((_VALUES[element_type],) if element_type in _VALUES else ()))
+    values = next(filter(None, map(op.numbers, names)), ())
     shape = op.integers("shape")
     if min(shape, default=0) < 0 or math.prod(shape) != len(values):
         raise ModelError(f"shape: {list(shape)} is not that of {len(values)} values")
@@ -103,12 +102,12 @@ def fill_zeros_like(op: Context) -> None:
 
 @imports("fill_constant_batch_size_like")
 def fill_constant_batch_size_like(op: Context) -> None:
-    """A tensor of one value; one of its sizes is a size of the input."""
+    """A tensor filled with a value; one of its sizes is that of an input axis."""
     x, shape = op.input("Input"), op.integers("shape")
-    place, source = op.integer("output_dim_idx", 0), op.integer("input_dim_idx", 0)
-    if not 0 <= place < len(shape) or not 0 <= source < op.rank(x):
-        raise ModelError(f"output_dim_idx {place}, input_dim_idx {source}: there is no such axis")
-    before, after = shape[:place], shape[place + 1 :]
+    axis, source = op.integer("output_dim_idx", 0), op.integer("input_dim_idx", 0)
+    if not 0 <= axis < len(shape) or not 0 <= source < op.rank(x):
+        raise ModelError(f"output_dim_idx {axis}, input_dim_idx {source}: there is no such axis")
+    before, after = shape[:axis], shape[axis + 1 :]
     sizes = op.shape(x)
     if isinstance(sizes, tuple):
         target: tuple[int, ...] | Operand = (*before, sizes[source], *after)
@@ -120,25 +119,26 @@ def fill_constant_batch_size_like(op: Context) -> None:
 
 
 def _list(op: Context, sizes: tuple[int, ...]) -> Operand | None:
-    """A constant of the sizes; `None` if there are none."""
+    """Return a constant with the sizes; `None` if there are none."""
     return op.constant(np.array(sizes, np.int64), "sizes") if sizes else None
 
 
 def fill(
     op: Context, shape: tuple[int, ...] | Operand, value: Number, element_type: ElementType
 ) -> None:
-    """Make a tensor of one value; a short one is a constant."""
+    """Set `Out` to a tensor filled with a value; a short one is a constant."""
     if element_type in INTEGERS and not math.isfinite(value):
         raise ModelError(f"value: {value} is not a value of {element_type}")
     element = np.asarray(value).astype(element_type.dtype)
-    if isinstance(shape, tuple) and _is_short(shape):
+    is_valid = isinstance(shape, tuple) and len(shape) <= MAX_RANK and min(shape, default=0) >= 0
+    if isinstance(shape, tuple) and is_valid and math.prod(shape) <= MAX_ELEMENTS:
         op.make_constant(np.full(shape, element))
     else:
         op.make(Fill, shape, element)
 
 
-def numbers_below(op: Context, count: int | Operand) -> Operand:
-    """0, 1, 2, … below a count."""
+def _arange(op: Context, count: int | Operand) -> Operand:
+    """Return the integers from 0 up to a count."""
     if not isinstance(count, Operand):
         if not 0 <= count <= _MAX_COUNT:
             raise ModelError(f"{count}: is not how many numbers there can be")
@@ -154,37 +154,36 @@ def one_hot_v2(op: Context) -> None:
 
 @imports("one_hot")
 def one_hot(op: Context) -> None:
-    """The older form: indices have a last axis of size 1."""
+    """The older form, whose indices have a last axis of size 1."""
     _one_hot(op, op.add(Squeeze, op.input(), (-1,)))
 
 
 def _one_hot(op: Context, indices: Operand) -> None:
-    """A row for each index, 1 in the column of the index, if there is such a column."""
+    """Build one-hot rows; a row is 0 if the index is out of range."""
     columns = op.as_type(
-        numbers_below(op, op.integer_or_tensor("depth", -1, "depth_tensor")),
-        indices.type.element_type,
+        _arange(op, op.integer_or_tensor("depth", -1, "depth_tensor")), indices.type.element_type
     )
-    is_there = op.add(Equal, op.add(Unsqueeze, indices, (-1,)), columns)
-    op.make(Cast, is_there, op.element_type("dtype") or ElementType.FLOAT32)
+    is_hot = op.add(Equal, op.add(Unsqueeze, indices, (-1,)), columns)
+    op.make(Cast, is_hot, op.element_type("dtype") or ElementType.FLOAT32)
 
 
 @imports("sequence_mask")
 def sequence_mask(op: Context) -> None:
-    """A row for each length, of that many times 1 and then 0, as long as the longest at least."""
+    """Masks [..., maxlen]: 1 up to each length and then 0; the default maxlen is the maximum."""
     lengths = op.input()
     longest = op.integer_or_tensor("maxlen", -1, "MaxLenTensor")
     if isinstance(longest, Operand):
         longest = op.add(Slice, op.add(Reshape, longest, (-1,)), (0,), (0,), (1,))
     elif longest < 0:
         longest = op.add(ReduceMax, lengths, (), keepdim=False)
-    columns = op.as_type(numbers_below(op, longest), lengths.type.element_type)
+    columns = op.as_type(_arange(op, longest), lengths.type.element_type)
     is_inside = op.add(Less, columns, op.add(Unsqueeze, lengths, (-1,)))
     op.make(Cast, is_inside, op.element_type("out_dtype") or ElementType.INT64, output="Y")
 
 
 @imports("linspace")
 def linspace(op: Context) -> None:
-    """`start + i * step` in the first half, and `stop - i * step` from the other end in the second.
+    """`start + i * step` in the first half, `stop - (num - 1 - i) * step` in the second.
 
     Paddle computes in float64.
     """
@@ -193,7 +192,7 @@ def linspace(op: Context) -> None:
         for slot in ("Start", "Stop")
     )
     count = op.integer_or_tensor("num", 1, "Num")
-    numbers = op.as_type(numbers_below(op, count), ElementType.FLOAT64)
+    numbers = op.as_type(_arange(op, count), ElementType.FLOAT64)
     last: float | Operand
     if isinstance(count, Operand):
         scalar = op.add(Reshape, op.as_type(count, ElementType.FLOAT64), ())
@@ -208,14 +207,9 @@ def linspace(op: Context) -> None:
     op.make(Cast, values, op.element_type("dtype") or op.input("Start").type.element_type)
 
 
-def _is_short(shape: tuple[int, ...]) -> bool:
-    fits = len(shape) <= MAX_RANK and all(size >= 0 for size in shape)
-    return fits and math.prod(shape) <= MAX_ELEMENTS
-
-
 @imports("range")
 def range_(op: Context) -> None:
-    """Paddle 3 names the element type of the result."""
+    """A range; Paddle 3 states the element type of the result."""
     start, end, step = op.input("Start"), op.input("End"), op.input("Step")
     element_type = op.element_type("dtype") or start.type.element_type
     op.make(Range, *(op.as_type(bound, element_type) for bound in (start, end, step)))
@@ -233,17 +227,17 @@ def shape64(op: Context) -> None:
 
 @imports("size")
 def size(op: Context) -> None:
-    """How many elements there are."""
+    """The number of elements."""
     sizes = op.add(ShapeOf, op.input("Input"), ElementType.INT64)
     op.make(ReduceProd, sizes, (), keepdim=False)
 
 
 _SIDES = (("num_rows", None), ("num_columns", -1.0))
-"""The sides of a unit matrix, with their defaults."""
+"""The size attributes of `eye`, with their defaults."""
 
 
-def _whole(op: Context, name: str, default: float | None) -> int:
-    """An integer, which Paddle 3 writes as a real."""
+def _integral(op: Context, name: str, default: float | None) -> int:
+    """Return an integer that Paddle 3 stores as a float."""
     number = op.real(name, default)
     if not number.is_integer():
         raise ModelError(f"{name}: {number} is not an integer")
@@ -252,7 +246,7 @@ def _whole(op: Context, name: str, default: float | None) -> int:
 
 @imports("eye")
 def eye(op: Context) -> None:
-    rows, columns = (_whole(op, name, default) for name, default in _SIDES)
+    rows, columns = (_integral(op, name, default) for name, default in _SIDES)
     columns = rows if columns == -1 else columns
     if not 0 <= rows * columns <= _MAX_COUNT or rows < 0:
         raise ModelError(f"num_rows {rows}, num_columns {columns}: is no matrix")
@@ -262,50 +256,50 @@ def eye(op: Context) -> None:
 
 @imports("empty")
 def empty(op: Context) -> None:
-    """A tensor that something writes to before it is read; of zeros."""
+    """Uninitialized memory, imported as zeros."""
     shape = op.integers_or_tensor("shape", "ShapeTensor", "ShapeTensorList")
     fill(op, shape, 0, op.element_type("dtype") or ElementType.FLOAT32)
 
 
 @imports("diag_v2")
 def diag_v2(op: Context) -> None:
-    """A matrix with a list as its diagonal, or the diagonal of a matrix as a list."""
+    """A matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
     x, shift = op.input(), op.integer("offset", 0)
     if op.rank(x) == 2:
         _take_diagonal(op, x, shift)
         return
     count = ragged.size(op, x)
     side = op.add(Add, count, np.int64(abs(shift)))
-    numbers = ragged.numbers_up_to(op, side)
+    numbers = ragged.arange(op, side)
     rows, columns = (op.add(Unsqueeze, numbers, (axis,)) for axis in (1, 0))
     is_on = op.add(Equal, op.add(Sub, columns, rows), np.int64(shift))
     value = np.asarray(op.real("padding_value", 0.0)).astype(x.type.element_type.dtype)
-    # Each column has the element that is on the diagonal in it.
-    own = op.add(Pad, x, (max(0, shift), max(0, -shift)))
-    op.make(Where, is_on, op.add(Unsqueeze, own, (0,)), value)
+    # The element on the diagonal for each column.
+    by_column = op.add(Pad, x, (max(0, shift), max(0, -shift)))
+    op.make(Where, is_on, op.add(Unsqueeze, by_column, (0,)), value)
 
 
 def _take_diagonal(op: Context, x: Operand, shift: int) -> None:
     sizes = [op.add(Reshape, ragged.size(op, x, axis), ()) for axis in range(2)]
-    before = max(0, -shift), max(0, shift)
-    room = [
-        op.add(Sub, size, np.int64(skipped)) for size, skipped in zip(sizes, before, strict=True)
+    skips = max(0, -shift), max(0, shift)
+    lengths = [
+        op.add(Sub, size, np.int64(skipped)) for size, skipped in zip(sizes, skips, strict=True)
     ]
-    count = op.add(Max, op.add(Min, *room), np.int64(0))
-    numbers = ragged.numbers_up_to(op, count)
-    places = [op.add(Add, numbers, np.int64(skipped)) for skipped in before]
-    op.make(GatherND, x, op.add(Stack, places, 1))
+    count = op.add(Max, op.add(Min, *lengths), np.int64(0))
+    numbers = ragged.arange(op, count)
+    indices = [op.add(Add, numbers, np.int64(skipped)) for skipped in skips]
+    op.make(GatherND, x, op.add(Stack, indices, 1))
 
 
 @imports("tril_indices")
 def tril_indices(op: Context) -> None:
-    """The rows and columns of what is on a diagonal of a matrix or below."""
+    """The row and column indices of the elements on or below a diagonal."""
     _make_indices(op, np.tril, op.integer("rows"), op.integer("cols"))
 
 
 @imports("triu_indices")
 def triu_indices(op: Context) -> None:
-    """The rows and columns of what is on a diagonal of a matrix or above."""
+    """The row and column indices of the elements on or above a diagonal."""
     _make_indices(op, np.triu, op.integer("row"), op.integer("col"))
 
 
@@ -313,6 +307,6 @@ def _make_indices(op: Context, part: Callable[..., Array], rows: int, columns: i
     if not 0 <= rows * columns <= _MAX_COUNT or rows < 0:
         raise ModelError(f"rows {rows}, columns {columns}: is no matrix")
     element_type = op.element_type("dtype") or ElementType.INT64
-    places = np.nonzero(part(np.ones((rows, columns)), op.integer("offset", 0)))
-    indices = op.constant(np.stack(places).astype(element_type.dtype), "indices")
+    coordinates = np.nonzero(part(np.ones((rows, columns)), op.integer("offset", 0)))
+    indices = op.constant(np.stack(coordinates).astype(element_type.dtype), "indices")
     op.define(indices, "out")

@@ -1,11 +1,9 @@
-"""Convolutions with displaced windows."""
+"""Deformable convolutions."""
 
 from __future__ import annotations
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import padding
-from crosschip.importers.paddle.table import imports
 from crosschip.ops.standard.deformable import DeformableConv2D
 
 
@@ -24,6 +22,6 @@ def deformable_conv(op: Context) -> None:
         group=op.integer("groups", 1),
         deformable_group=op.integer("deformable_groups", 1),
         dilations=op.integers("dilations", (1, 1)),
-        fuse_code=fused(op),
+        fuse_code=op.fuse_code(),
         output="Output",
     )

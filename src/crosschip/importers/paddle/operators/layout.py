@@ -1,4 +1,4 @@
-"""Operators that change a tensor's shape or the order of its axes."""
+"""Operators that change shapes or permute axes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Mod
 from crosschip.ops.standard.comparison import Equal, Less
@@ -20,9 +19,9 @@ from crosschip.ops.standard.slicing import Slice
 
 @imports("reshape", "reshape2")
 def reshape(op: Context) -> None:
-    """Make the shape constant where only one size is computed: it follows from the others."""
+    """A reshape; if only one size is computed, it becomes -1 in a constant shape."""
     slots = ("shape", "ShapeTensor", "Shape")
-    entries = op.constants_among(*slots)
+    entries = op.partial_integers(*slots)
     if entries is None or -1 in entries or entries.count(None) > 1:
         op.make(Reshape, op.input(), op.integers_or_tensor(*slots))
     else:
@@ -31,7 +30,7 @@ def reshape(op: Context) -> None:
 
 
 def _make_xshape(op: Context) -> None:
-    """Make `XShape`, whose sizes are 0 and those of the input; only training has a use for it."""
+    """Set `XShape`, an empty tensor [0, *shape of the input] for training, if it is read."""
     if not op.is_read("XShape"):
         return
     x = op.input()
@@ -60,7 +59,7 @@ def flatten_contiguous_range(op: Context) -> None:
 
 @imports("flatten", "flatten2")
 def flatten(op: Context) -> None:
-    """A matrix; a list of one of a tensor without axes."""
+    """The input as a matrix; a scalar becomes [1]."""
     x = op.input()
     if x.type.shape == ():
         op.make(Reshape, x, (1,))
@@ -70,9 +69,9 @@ def flatten(op: Context) -> None:
 
 
 def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
-    """The operation, and its arguments, that makes a matrix of a tensor.
+    """Return the operator and its arguments that reshape a tensor to a matrix.
 
-    The axes before `axis` become its rows and the others its columns.
+    The axes before `axis` are flattened to the rows, and the others to the columns.
     """
     rank = op.rank(x)
     if not -rank <= axis <= rank:
@@ -85,10 +84,10 @@ def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
 
 @imports("squeeze", "squeeze2")
 def squeeze(op: Context) -> None:
-    """An axis of another size than 1 is left as it is, even if it is named."""
+    """The input without axes of size 1; listed axes of other sizes are kept."""
     x, axes = op.input(), op.integers("axes", ())
     is_scalar = x.type.shape == ()
-    removed = () if is_scalar else tuple(axis for axis in axes if not _is_longer(x, axis))
+    removed = () if is_scalar else tuple(axis for axis in axes if not _is_not_one(x, axis))
     if axes and not removed:
         op.define(x)
     else:
@@ -96,8 +95,8 @@ def squeeze(op: Context) -> None:
     _make_xshape(op)
 
 
-def _is_longer(x: Operand, axis: int) -> bool:
-    """Tell whether an axis, if there is such an axis, is known to have another size than 1."""
+def _is_not_one(x: Operand, axis: int) -> bool:
+    """Return whether an axis exists and is known to have a size other than 1."""
     shape = x.type.shape
     if shape is None or not -len(shape) <= axis < len(shape):
         return False
@@ -106,12 +105,12 @@ def _is_longer(x: Operand, axis: int) -> bool:
 
 @imports("unsqueeze", "unsqueeze2")
 def unsqueeze(op: Context) -> None:
-    """Paddle inserts the axes one after the other, each where it is named at that moment."""
+    """The input with new axes; Paddle inserts them one by one, each into the current shape."""
     _make_xshape(op)
     shape = op.input().type.shape
     axes = op.integers_or_tensor("axes", "AxesTensor", "AxesTensorList")
     if isinstance(axes, Operand):
-        op.make(Reshape, op.input(), _with_axes(op, axes))
+        op.make(Reshape, op.input(), _unsqueezed_shape(op, axes))
         return
     if shape is None:
         if len(axes) > 1:
@@ -126,16 +125,16 @@ def unsqueeze(op: Context) -> None:
     op.make(Unsqueeze, op.input(), tuple(axis for axis, new in enumerate(is_new) if new))
 
 
-def _with_axes(op: Context, axes: Operand) -> Operand:
-    """The sizes of the input with axes of size 1 inserted one after the other, where computed."""
+def _unsqueezed_shape(op: Context, axes: Operand) -> Operand:
+    """Compute the shape after inserting computed axes of size 1 one by one."""
     x = op.input()
     sizes, rank = op.add(ShapeOf, x), op.rank(x)
     one = op.constant(np.ones(1, np.int64), "one")
     (count,) = axes.type.static_shape or (0,)
-    for place in range(count):
-        axis = op.as_type(op.add(Slice, axes, (0,), (place,), (place + 1,)), ElementType.INT64)
-        axis = op.add(Mod, axis, np.int64(rank + place + 1))
-        numbers = op.constant(np.arange(rank + place + 1), "numbers")
+    for index in range(count):
+        axis = op.as_type(op.add(Slice, axes, (0,), (index,), (index + 1,)), ElementType.INT64)
+        axis = op.add(Mod, axis, np.int64(rank + index + 1))
+        numbers = op.constant(np.arange(rank + index + 1), "numbers")
         before = op.add(Concat, parts=[sizes, one], axis=0)
         after = op.add(Concat, parts=[one, sizes], axis=0)
         rest = op.add(Where, op.add(Equal, numbers, axis), one, after)

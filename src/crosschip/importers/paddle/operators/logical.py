@@ -1,12 +1,11 @@
-"""Truth values, bits, and choices by them."""
+"""Logical and bitwise operators, and selection by a condition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from crosschip.importers.paddle.axes import aligned
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.axes import broadcast_inputs
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, Operand
 from crosschip.ops import Operator
 from crosschip.ops.standard.logical import (
@@ -27,11 +26,11 @@ _BITWISE: dict[str, tuple[type[Operator], type[Operator]]] = {
     "bitwise_or": (Or, BitwiseOr),
     "bitwise_xor": (Xor, BitwiseXor),
 }
-"""On elements that are true or false, and on integers."""
+"""The operators on booleans and on integers."""
 
 
 def _logic(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: op.make(operator, _truth(op, "X"), _truth(op, "Y"))
+    return lambda op: op.make(operator, _as_bool(op, "X"), _as_bool(op, "Y"))
 
 
 for _name, _operator in _LOGIC.items():
@@ -40,11 +39,11 @@ for _name, _operator in _LOGIC.items():
 
 @imports("logical_not")
 def logical_not(op: Context) -> None:
-    op.make(Not, _truth(op, "X"))
+    op.make(Not, _as_bool(op, "X"))
 
 
-def _truth(op: Context, slot: str) -> Operand:
-    """The truth of each element of an input: it is not 0."""
+def _as_bool(op: Context, slot: str) -> Operand:
+    """Convert an input to bool; nonzero is true."""
     return op.as_type(op.input(slot), ElementType.BOOL)
 
 
@@ -53,17 +52,16 @@ def where(op: Context) -> None:
     op.make(Where, op.input("Condition"), op.input("X"), op.input("Y"))
 
 
-def _bitwise(on_truth: type[Operator], on_bits: type[Operator]) -> Callable[[Context], None]:
+def _bitwise(on_bool: type[Operator], on_integers: type[Operator]) -> Callable[[Context], None]:
     def combine(op: Context) -> None:
-        x, y = aligned(op)
-        is_truth = x.type.element_type is ElementType.BOOL
-        op.make(on_truth if is_truth else on_bits, x, y)
+        x, y = broadcast_inputs(op)
+        op.make(on_bool if x.type.element_type is ElementType.BOOL else on_integers, x, y)
 
     return combine
 
 
-for _name, (_on_truth, _on_bits) in _BITWISE.items():
-    imports(_name)(_bitwise(_on_truth, _on_bits))
+for _name, _operators in _BITWISE.items():
+    imports(_name)(_bitwise(*_operators))
 
 
 @imports("bitwise_not")

@@ -7,12 +7,9 @@ from typing import Any
 
 from crosschip.importers.einsum import contraction
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.operators.layout import as_matrix
 from crosschip.importers.paddle.operators.reduction import norm
-from crosschip.importers.paddle.scanning import scanned
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import Builder, ElementType, Operand, UnsupportedError
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
@@ -30,7 +27,7 @@ from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Abs
 
 _PADDED = 4
-"""The number of rows and columns at the end of weights that Paddle has padded."""
+"""The number of padding rows and columns of weights with `padding_weights`."""
 
 
 @imports("matmul_v2", "bmm")
@@ -46,7 +43,7 @@ def matmul_v2(op: Context) -> None:
 
 @imports("matmul")
 def matmul(op: Context) -> None:
-    """The older form: the product is multiplied by `alpha`."""
+    """The older form, with a factor `alpha`."""
     op.expect("head_number", 1, 0)
     x, y, alpha = op.input("X"), op.input("Y"), op.real("alpha", 1.0)
     transposed: dict[str, Any] = {
@@ -61,25 +58,25 @@ def matmul(op: Context) -> None:
 
 @imports("mul")
 def mul(op: Context) -> None:
-    """The older form: the axes of `x` from one on, and those of `y` before one, are summed over."""
+    """The oldest form: `x`'s axes from `x_num_col_dims` on are contracted with `y`'s first axes."""
     x, y = op.input("X"), op.input("Y")
     x_rows, y_rows = op.integer("x_num_col_dims", 1), op.integer("y_num_col_dims", 1)
     factors = _columns(op, x, x_rows), _matrix(op, y, y_rows)
     if op.rank(y) == y_rows + 1:
         op.make(MatMul, *factors)
     else:
-        shape = _joined(op, (x, slice(x_rows)), (y, slice(y_rows, None)))
+        shape = _concat_sizes(op, (x, slice(x_rows)), (y, slice(y_rows, None)))
         op.make(Reshape, op.add(MatMul, *factors), shape)
 
 
 @imports("fc")
 def fc(op: Context) -> None:
-    """A matrix product, a bias and an activation, which a pass of Paddle has put together."""
+    """A matrix product with fused bias and activation, created by a pass of Paddle."""
     weights = op.input("W")
     if op.flag("padding_weights", False):
         weights = op.add(Slice, weights, (0, 1), (0, 0), (-_PADDED, -_PADDED))
     factors = _columns(op, op.input("Input"), op.integer("in_num_col_dims", 1)), weights
-    bias, fuse = op.optional_input("Bias"), fused(op, "activation_type")
+    bias, fuse = op.optional_input("Bias"), op.fuse_code("activation_type")
     if bias is not None:
         bias = op.add(Reshape, bias, (-1,))
         op.make(Add, op.add(MatMul, *factors), bias, fuse_code=fuse)
@@ -90,31 +87,29 @@ def fc(op: Context) -> None:
 
 
 def _columns(op: Context, operand: Operand, axis: int) -> Operand:
-    """The operand with the axes from one on as one."""
+    """Flatten the axes from `axis` on."""
     last = op.rank(operand) - 1
     return operand if axis == last else op.add(Flatten, operand, axis, last)
 
 
 def _matrix(op: Context, operand: Operand, axis: int) -> Operand:
-    """The operand with the axes before one as rows and the others as columns."""
+    """Reshape to a matrix: flatten the axes before `axis`, and those from `axis` on."""
     if op.rank(operand) == 2 and axis == 1:
         return operand
     return op.add(*as_matrix(op, operand, axis))
 
 
-def _joined(op: Context, *parts: tuple[Operand, slice]) -> tuple[int, ...] | Operand:
-    """The sizes of some axes of one tensor, and then of another."""
+def _concat_sizes(op: Context, *parts: tuple[Operand, slice]) -> tuple[int, ...] | Operand:
+    """Return the concatenated sizes of axis ranges of tensors; one unknown size becomes -1."""
     sizes = [size for operand, axes in parts for size in (operand.type.shape or ())[axes]]
-    known = [size if isinstance(size, int) else -1 for size in sizes]
-    if known.count(-1) <= 1 and 0 not in known:
-        return tuple(known)
-    return op.add(Concat, parts=[_sizes(op, operand, axes) for operand, axes in parts], axis=0)
-
-
-def _sizes(op: Context, operand: Operand, axes: slice) -> Operand:
-    """The sizes of some axes, which are computed."""
-    first, last, _ = axes.indices(op.rank(operand))
-    return op.add(Slice, op.add(ShapeOf, operand), (0,), (first,), (last,))
+    static = [size if isinstance(size, int) else -1 for size in sizes]
+    if static.count(-1) <= 1 and 0 not in static:
+        return tuple(static)
+    ranges = []
+    for operand, axes in parts:
+        first, last, _ = axes.indices(op.rank(operand))
+        ranges.append(op.add(Slice, op.add(ShapeOf, operand), (0,), (first,), (last,)))
+    return op.add(Concat, parts=ranges, axis=0)
 
 
 @imports("determinant")
@@ -124,33 +119,35 @@ def determinant(op: Context) -> None:
 
 @imports("inverse")
 def inverse(op: Context) -> None:
-    """The inverse of square matrices, by elimination (Gauss and Jordan) with partial pivoting."""
+    """The inverse of square matrices, by Gauss-Jordan elimination with partial pivoting."""
     x = op.input("Input")
-    rows = ragged.numbers_up_to(op, ragged.size(op, x, -1))
-    kind = x.type.element_type
-    unit = op.as_type(op.add(Equal, op.add(Unsqueeze, rows, (1,)), rows), kind)
+    rows = ragged.arange(op, ragged.size(op, x, -1))
+    element = x.type.element_type
+    unit = op.as_type(op.add(Equal, op.add(Unsqueeze, rows, (1,)), rows), element)
     unit = op.add(Expand, unit, op.shape(x))
 
     def step(b: Builder, state: Operand, slices: Sequence[Operand]) -> Sequence[Operand]:
         column, numbers = slices
         elements = b.add(Squeeze, b.add(Gather, state, column, -1), (-1,))
-        size = b.add(Where, b.add(Less, numbers, column), kind.dtype.type(-1), b.add(Abs, elements))
-        best = b.add(ArgMax, size, -1, keepdim=True, dtype=ElementType.INT64)
-        rest = b.add(Where, b.add(Equal, numbers, best), column, numbers)
-        order = b.add(Where, b.add(Equal, numbers, column), best, rest)
-        chosen = b.add(Equal, b.add(Unsqueeze, order, (-1,)), numbers)
-        state = b.add(MatMul, b.add(Cast, chosen, kind), state)
+        size = b.add(
+            Where, b.add(Less, numbers, column), element.dtype.type(-1), b.add(Abs, elements)
+        )
+        pivot_row = b.add(ArgMax, size, -1, keepdim=True, dtype=ElementType.INT64)
+        swapped = b.add(Where, b.add(Equal, numbers, pivot_row), column, numbers)
+        order = b.add(Where, b.add(Equal, numbers, column), pivot_row, swapped)
+        is_source = b.add(Equal, b.add(Unsqueeze, order, (-1,)), numbers)
+        state = b.add(MatMul, b.add(Cast, is_source, element), state)
         pivots = b.add(Gather, state, column, -1)
-        own = b.add(Gather, state, column, -2)
-        own = b.add(Div, own, b.add(Gather, own, column, -1))
-        others = b.add(Sub, state, b.add(Mul, pivots, own))
-        is_own = b.add(Unsqueeze, b.add(Equal, numbers, column), (-1,))
-        return (b.add(Where, is_own, own, others),)
+        pivot_rows = b.add(Gather, state, column, -2)
+        pivot_rows = b.add(Div, pivot_rows, b.add(Gather, pivot_rows, column, -1))
+        eliminated = b.add(Sub, state, b.add(Mul, pivots, pivot_rows))
+        is_pivot_row = b.add(Unsqueeze, b.add(Equal, numbers, column), (-1,))
+        return (b.add(Where, is_pivot_row, pivot_rows, eliminated),)
 
     size = op.add(Reshape, ragged.size(op, x, -1), (1,))
-    twice = op.add(Concat, parts=[size, size], axis=0)
-    each = [op.add(Unsqueeze, rows, (1,)), op.add(Expand, rows, twice)]
-    (reduced,) = scanned(op, op.add(Concat, parts=[x, unit], axis=-1), each, step)
+    square = op.add(Concat, parts=[size, size], axis=0)
+    scanned = [op.add(Unsqueeze, rows, (1,)), op.add(Expand, rows, square)]
+    (reduced,) = op.scan(op.add(Concat, parts=[x, unit], axis=-1), scanned, step)
     _, right = op.add_all(Split, reduced, -1, _halves(op, x))
     op.define(right, "Output")
 
@@ -164,9 +161,9 @@ def _halves(op: Context, x: Operand) -> tuple[int, int]:
 
 @imports("dot")
 def dot(op: Context) -> None:
-    """The sum of products along the last axis, which remains unless it is the only one."""
+    """The dot products along the last axis."""
     x, y = op.input("X"), op.input("Y")
-    # Paddle 2.6 and 3 leave no axis of size 1.
+    # Paddle 2.6 and 3 remove the last axis.
     op.make(ReduceSum, op.add(Mul, x, y), (-1,), keepdim=False)
 
 
@@ -184,7 +181,7 @@ def addmm(op: Context) -> None:
 
 @imports("dist")
 def dist(op: Context) -> None:
-    """The norm of a difference."""
+    """The p-norm of the difference."""
     norm(op, op.add(Sub, op.input("X"), op.input("Y")), op.real("p", 2.0), (), keepdim=False)
 
 

@@ -1,4 +1,4 @@
-"""Normalization by given or computed statistics."""
+"""Normalization by stored or computed statistics."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from math import prod
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.creation import Fill
@@ -34,8 +33,8 @@ def batch_norm(op: Context) -> None:
     images.make(
         BatchNormalization,
         images.input("X"),
-        _or_all(op, "Scale", 1.0, mean),
-        _or_all(op, "Bias", 0.0, mean),
+        _input_or_full(op, "Scale", 1.0, mean),
+        _input_or_full(op, "Bias", 0.0, mean),
         mean,
         variance,
         epsilon,
@@ -48,8 +47,8 @@ def batch_norm(op: Context) -> None:
         op.make(Rsqrt, op.add(Add, variance, epsilon), output="SavedVariance")
 
 
-def _or_all(op: Context, slot: str, value: float, like: Operand) -> Operand:
-    """The tensor in a slot; where it is left out, one of equal values."""
+def _input_or_full(op: Context, slot: str, value: float, like: Operand) -> Operand:
+    """Return the tensor in a slot, or a tensor filled with a value if the slot is empty."""
     operand = op.optional_input(slot)
     if operand is not None:
         return operand
@@ -64,28 +63,28 @@ def layer_norm(op: Context) -> None:
     op.make(
         LayerNormalization,
         x,
-        _unflattened(op, "Scale", x, axis),
-        _unflattened(op, "Bias", x, axis),
+        _unflatten(op, "Scale", x, axis),
+        _unflatten(op, "Bias", x, axis),
         begin_norm_axis=axis,
         epsilon=op.real("epsilon", 1e-5),
         output="Y",
     )
     if op.is_read("Mean") or op.is_read("Variance"):
         axes = tuple(range(axis, op.rank(x)))
-        mean, variance = _statistics(op, x, axes)
+        mean, variance = _mean_and_variance(op, x, axes)
         op.make(Squeeze, mean, axes, output="Mean")
         op.make(Squeeze, variance, axes, output="Variance")
 
 
-def _statistics(op: Context, x: Operand, axes: tuple[int, ...]) -> tuple[Operand, Operand]:
-    """The mean and variance over axes, which remain with size 1."""
+def _mean_and_variance(op: Context, x: Operand, axes: tuple[int, ...]) -> tuple[Operand, Operand]:
+    """Return the mean and variance over axes, which are kept with size 1."""
     mean = op.add(ReduceMean, x, axes, keepdim=True)
     variance = op.add(ReduceMean, op.add(Square, op.add(Sub, x, mean)), axes, keepdim=True)
     return mean, variance
 
 
-def _unflattened(op: Context, slot: str, x: Operand, axis: int) -> Operand | None:
-    """The scale or bias, which Paddle stores flat, in the shape of the normalized axes."""
+def _unflatten(op: Context, slot: str, x: Operand, axis: int) -> Operand | None:
+    """Reshape a scale or bias, which Paddle stores flat, to the shape of the normalized axes."""
     operand = op.optional_input(slot)
     if operand is None or op.rank(x) == axis + 1:
         return operand
@@ -101,7 +100,7 @@ def instance_norm(op: Context) -> None:
     x, epsilon = op.input(), op.real("epsilon", 1e-5)
     op.make(InstanceNormalization, x, scale, bias, epsilon, output="Y")
     if op.is_read("SavedMean") or op.is_read("SavedVariance"):
-        mean, variance = _statistics(op, x, tuple(range(2, op.rank(x))))
+        mean, variance = _mean_and_variance(op, x, tuple(range(2, op.rank(x))))
         deviation = op.add(Rsqrt, op.add(Add, variance, epsilon))
         op.make(Reshape, mean, (-1,), output="SavedMean")
         op.make(Reshape, deviation, (-1,), output="SavedVariance")
@@ -125,7 +124,7 @@ def group_norm(op: Context) -> None:
         if len(sizes) + 1 != op.rank(image):
             raise UnsupportedError(f"Mean, Variance: the sizes of {image.type} must be known")
         rows = op.add(Reshape, image, (-1, groups, prod(sizes) // groups))
-        mean, variance = _statistics(op, rows, (2,))
+        mean, variance = _mean_and_variance(op, rows, (2,))
         op.make(Reshape, mean, (-1, groups), output="Mean")
         op.make(Reshape, variance, (-1, groups), output="Variance")
 
@@ -145,7 +144,7 @@ def lrn(op: Context) -> None:
 
 @imports("norm")
 def norm(op: Context) -> None:
-    """`x / sqrt(sum(x ** 2) + epsilon)`; `LP_NORMALIZATION` adds epsilon to the root instead."""
+    """`x / sqrt(sum(x ** 2) + epsilon)`; LP_NORMALIZATION adds epsilon to the root."""
     x, axis = op.input(), op.integer("axis", -1)
     squares = op.add(ReduceSum, op.add(Square, x), (axis,), keepdim=True)
     op.make(Div, x, op.add(Sqrt, op.add(Add, squares, op.real("epsilon", 1e-10))))
@@ -153,7 +152,7 @@ def norm(op: Context) -> None:
 
 @imports("data_norm")
 def data_norm(op: Context) -> None:
-    """Columns less their means, times the roots of their numbers over the sums of squares."""
+    """`(x - batch_sum / batch_size) * sqrt(batch_size / batch_square_sum)` for each column."""
     if op.flag("enable_scale_and_shift", False) or op.integer("slot_dim", -1) > 0:
         raise UnsupportedError("enable_scale_and_shift, slot_dim: cannot be expressed")
     x, count = op.input("X"), op.input("BatchSize")

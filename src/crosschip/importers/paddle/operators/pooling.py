@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images, padding, volume_padding
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.windows import AutoPad, Windows

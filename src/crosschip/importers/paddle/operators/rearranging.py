@@ -1,9 +1,8 @@
-"""Operators that repeat, move or blank the elements of a tensor."""
+"""Operators that tile, roll or mask tensors."""
 
 from __future__ import annotations
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ops.standard.rearranging import Roll, Tile, Trilu
 
 
@@ -21,7 +20,7 @@ def tile(op: Context) -> None:
 
 @imports("roll")
 def roll(op: Context) -> None:
-    """Paddle 1 called the axes `dims`."""
+    """Elements shifted cyclically along axes, whose attribute is `dims` in Paddle 1."""
     shifts = op.integers_or_tensor("shifts", "ShiftsTensor")
     op.make(Roll, op.input(), shifts, op.integers("axis", op.integers("dims", ())) or None)
 

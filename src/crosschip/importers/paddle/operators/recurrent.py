@@ -1,4 +1,4 @@
-"""Recurrent networks, over tensors of time steps and over sequences (LoD)."""
+"""Recurrent networks over padded tensors and over sequences with LoD."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import Array, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.numerics.cells import CellFunction
@@ -23,9 +22,9 @@ from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, Recurren
 from crosschip.ops.standard.slicing import Slice
 
 _LSTM_GATES, _GRU_GATES = (0, 3, 1, 2), (1, 0, 2)
-"""Of each gate of the standard operator the place that it has in the weights of `rnn`."""
+"""For each gate of the standard operator, its index in the weights of `rnn`."""
 _SEQUENCE_LSTM_GATES = (1, 3, 2, 0)
-"""The same in those of `lstm`: cell, input, forget, output."""
+"""The same in the weights of `lstm`: cell, input, forget, output."""
 _FUNCTIONS = {
     "sigmoid": CellFunction.SIGMOID,
     "tanh": CellFunction.TANH,
@@ -43,9 +42,9 @@ _CELLS: dict[str, tuple[type[Recurrent], tuple[int, ...], dict[str, Any]]] = {
 
 @imports("rnn")
 def rnn(op: Context) -> None:
-    """Layers of cells one after the other, in one or both directions, over [T, N, …].
+    """Stacked layers over [T, N, …], in one or both directions.
 
-    The weights of all layers and directions come first, and then the biases.
+    `WeightList` has the weights of all layers and directions, and then the biases.
     """
     mode, layers = op.text("mode"), op.integer("num_layers", 1)
     if mode not in _CELLS:
@@ -55,44 +54,46 @@ def rnn(op: Context) -> None:
     if directions == 2:
         settings = {**settings, "direction": Direction.BIDIRECTIONAL}
         settings |= {"activations": settings.get("activations", ()) * 2}
-    listed, states = op.inputs("WeightList"), op.inputs("PreState")
+    weights, states = op.inputs("WeightList"), op.inputs("PreState")
     count = 2 * layers * directions
-    if len(listed) not in (count, 2 * count) or len(states) != len(operator.states) or layers < 1:
+    if len(weights) not in (count, 2 * count) or len(states) != len(operator.states) or layers < 1:
         raise ModelError(
-            f"WeightList: {len(listed)} tensors and {len(states)} states for {layers} layers in "
+            f"WeightList: {len(weights)} tensors and {len(states)} states for {layers} layers in "
             f"{directions} directions"
         )
-    x, last = op.input("Input"), []
+    x, layer_states = op.input("Input"), []
     for layer in range(layers):
         first = layer * directions
-        own = [op.add(Slice, state, (0,), (first,), (first + directions,)) for state in states]
-        parts = [listed[2 * (first + d) :] for d in range(directions)]
-        hidden, *after = op.add_all(
+        initial = [op.add(Slice, state, (0,), (first,), (first + directions,)) for state in states]
+        parts = [weights[2 * (first + d) :] for d in range(directions)]
+        hidden, *final_states = op.add_all(
             operator,
             x,
-            _joined(op, gates, [part[0] for part in parts]),
-            _joined(op, gates, [part[1] for part in parts]),
-            _biases(op, gates, parts, count if len(listed) > count else None),
+            _stack_directions(op, gates, [part[0] for part in parts]),
+            _stack_directions(op, gates, [part[1] for part in parts]),
+            _stack_biases(op, gates, parts, count if len(weights) > count else None),
             op.optional_input("SequenceLength"),
-            **dict(zip(operator.states, own, strict=True)),
+            **dict(zip(operator.states, initial, strict=True)),
             **settings,
         )
-        last.append(after)
+        layer_states.append(final_states)
         # [T, directions, N, H] becomes [T, N, directions * H].
         x = op.add(Reshape, op.add(Transpose, hidden, (0, 2, 1, 3)), (0, 0, -1))
     op.define(x)
-    for variable, parts_of in zip(op.results("State"), zip(*last, strict=True), strict=True):
-        whole = op.add(Concat, parts=parts_of, axis=0) if layers > 1 else parts_of[0]
-        op.values.define(variable, whole)
+    for variable, layer_parts in zip(
+        op.output_names("State"), zip(*layer_states, strict=True), strict=True
+    ):
+        merged = op.add(Concat, parts=layer_parts, axis=0) if layers > 1 else layer_parts[0]
+        op.values.define(variable, merged)
 
 
-def _joined(op: Context, gates: Sequence[int], weights: Sequence[Operand]) -> Operand:
-    """The weights of all directions [directions, gates * H, …], the gates in standard order."""
-    parts = [op.add(Unsqueeze, _in_order(op, gates, weight), (0,)) for weight in weights]
+def _stack_directions(op: Context, gates: Sequence[int], weights: Sequence[Operand]) -> Operand:
+    """Stack the weights of all directions, [directions, gates * H, …], with reordered gates."""
+    parts = [op.add(Unsqueeze, _reorder_gates(op, gates, weight), (0,)) for weight in weights]
     return op.add(Concat, parts=parts, axis=0) if len(parts) > 1 else parts[0]
 
 
-def _in_order(op: Context, gates: Sequence[int], weight: Operand) -> Operand:
+def _reorder_gates(op: Context, gates: Sequence[int], weight: Operand) -> Operand:
     rows = (weight.type.shape or (None,))[0]
     if not isinstance(rows, int) or rows % len(gates):
         raise UnsupportedError(f"{weight.name!r} is {weight.type}: its gates must be known")
@@ -102,15 +103,17 @@ def _in_order(op: Context, gates: Sequence[int], weight: Operand) -> Operand:
     return op.add(Concat, parts=[parts[gate] for gate in gates], axis=0)
 
 
-def _biases(
+def _stack_biases(
     op: Context, gates: Sequence[int], parts: Sequence[Sequence[Operand]], after: int | None
 ) -> Operand | None:
-    """The biases of all directions; they come some places after the weights."""
+    """Stack the biases of all directions, which are `after` entries behind their weights."""
     if after is None:
         return None
     rows = [
         op.add(
-            Concat, parts=[_in_order(op, gates, bias) for bias in part[after : after + 2]], axis=0
+            Concat,
+            parts=[_reorder_gates(op, gates, bias) for bias in part[after : after + 2]],
+            axis=0,
         )
         for part in parts
     ]
@@ -120,7 +123,7 @@ def _biases(
 
 @imports("lstm")
 def lstm(op: Context) -> None:
-    """LSTM over sequences of rows which have been multiplied by the input's weights already."""
+    """An LSTM over sequences whose rows are already multiplied by the input weights."""
     for output in ("Cell", "BatchGate", "BatchCellPreAct"):
         if op.is_read(output):
             raise UnsupportedError(f"{output}: only the hidden values of each step are expressed")
@@ -133,17 +136,17 @@ def lstm(op: Context) -> None:
     bias, peephole = op.add(Reshape, op.input("Bias"), (1, -1)), None
     if op.flag("use_peepholes", True):
         # Input, forget, output become input, output, forget.
-        of_gates = op.add(Slice, bias, (1,), (4 * size,), (7 * size,))
-        chosen = _places((0, 2, 1), size)
-        peephole = op.add(Gather, of_gates, op.constant(chosen, "peephole.order"), 1)
+        gate_weights = op.add(Slice, bias, (1,), (4 * size,), (7 * size,))
+        peephole_rows = _gate_rows((0, 2, 1), size)
+        peephole = op.add(Gather, gate_weights, op.constant(peephole_rows, "peephole.order"), 1)
         bias = op.add(Slice, bias, (1,), (0,), (4 * size,))
-    order = op.constant(_places(_SEQUENCE_LSTM_GATES, size), "gates.order")
+    order = op.constant(_gate_rows(_SEQUENCE_LSTM_GATES, size), "gates.order")
     recurrence = op.add(Gather, op.add(Transpose, op.input("Weight"), (1, 0)), order, 0)
     bias = op.add(Gather, bias, order, 1)
-    _over_sequences(
+    _make_recurrent(
         op,
         LSTM,
-        _choosing(_SEQUENCE_LSTM_GATES, size),
+        _permutation_matrix(_SEQUENCE_LSTM_GATES, size),
         op.add(Unsqueeze, recurrence, (0,)),
         op.add(Concat, parts=[bias, _zeros(op, bias, 4 * size)], axis=1),
         functions,
@@ -155,19 +158,19 @@ def lstm(op: Context) -> None:
 
 @imports("gru")
 def gru(op: Context) -> None:
-    """GRU over sequences of rows which have been multiplied by the input's weights already."""
+    """A GRU over sequences whose rows are already multiplied by the input weights."""
     size = _hidden_size(op, 3)
     functions = [_function(op, "gate_activation", "sigmoid"), _function(op, "activation", "tanh")]
-    of_gates, of_candidate = _gru_weights(op, size)
-    recurrence = op.add(Transpose, op.add(Concat, parts=[of_gates, of_candidate], axis=1), (1, 0))
+    gate_weights, candidate = _gru_weights(op, size)
+    recurrence = op.add(Transpose, op.add(Concat, parts=[gate_weights, candidate], axis=1), (1, 0))
     bias = op.optional_input("Bias")
-    choosing = np.eye(3 * size)
+    permutation = np.eye(3 * size)
     if not op.flag("origin_mode", False):
-        # What is kept and what is new change places: sigmoid(-x) is 1 - sigmoid(x).
+        # The update gate is inverted: 1 - sigmoid(x) is sigmoid(-x).
         if functions[0] is not CellFunction.SIGMOID:
             raise UnsupportedError("gate_activation: only sigmoid is expressed without origin_mode")
         signs = np.where(np.arange(3 * size) < size, -1.0, 1.0)
-        choosing *= signs[:, None]
+        permutation *= signs[:, None]
         sign = op.constant(signs.astype(recurrence.type.element_type.dtype), "signs")
         recurrence = op.add(Mul, recurrence, op.add(Unsqueeze, sign, (1,)))
         bias = None if bias is None else op.add(Mul, op.add(Reshape, bias, (1, -1)), sign)
@@ -176,27 +179,27 @@ def gru(op: Context) -> None:
         bias = op.add(Concat, parts=[bias, _zeros(op, bias, 3 * size)], axis=1)
     recurrence = op.add(Unsqueeze, recurrence, (0,))
     state = _state(op, "H0")
-    _over_sequences(op, GRU, choosing, recurrence, bias, functions, initial_hidden=state)
+    _make_recurrent(op, GRU, permutation, recurrence, bias, functions, initial_hidden=state)
 
 
-def _over_sequences(
+def _make_recurrent(
     op: Context,
     operator: type[Operator],
-    choosing: Array,
+    permutation: Array,
     recurrence: Operand,
     bias: Operand | None,
     functions: Sequence[CellFunction],
     **states: Operand | None,
 ) -> None:
-    """Build the network over padded sequences, and take what it makes apart again."""
+    """Build the network over padded sequences, and set `Hidden` to its unpadded output."""
     x, offsets = op.input("Input"), op.levels("Input")[-1]
     zero = op.constant(np.zeros((), x.type.element_type.dtype), "zero")
-    beside, _ = ragged.padded(op, x, offsets, zero)
+    padded, _ = ragged.pad_sequences(op, x, offsets, zero)
     lengths = ragged.lengths(op, offsets)
-    weight = choosing[None].astype(x.type.element_type.dtype)
+    weight = permutation[None].astype(x.type.element_type.dtype)
     hidden = op.add(
         operator,
-        op.add(Transpose, beside, (1, 0, 2)),
+        op.add(Transpose, padded, (1, 0, 2)),
         op.constant(weight, "weight"),
         recurrence,
         bias,
@@ -206,7 +209,7 @@ def _over_sequences(
         activations=tuple(functions),
     )
     rows = op.add(Transpose, op.add(Squeeze, hidden, (1,)), (1, 0, 2))
-    op.define(ragged.unpadded(op, rows, lengths), "Hidden")
+    op.define(ragged.unpad_sequences(op, rows, lengths), "Hidden")
 
 
 def _hidden_size(op: Context, gates: int) -> int:
@@ -217,17 +220,17 @@ def _hidden_size(op: Context, gates: int) -> int:
 
 
 def _function(op: Context, name: str, default: str) -> CellFunction:
-    return op.one_of(name, _FUNCTIONS, default)
+    return op.option(name, _FUNCTIONS, default)
 
 
-def _places(gates: Sequence[int], size: int) -> Array:
-    """The rows of gates in an order."""
+def _gate_rows(gates: Sequence[int], size: int) -> Array:
+    """Return the row indices of gates in an order."""
     return np.concatenate([np.arange(size, dtype=np.int64) + gate * size for gate in gates])
 
 
-def _choosing(gates: Sequence[int], size: int) -> Array:
-    """A matrix that puts gates into an order."""
-    return np.eye(len(gates) * size)[_places(gates, size)]
+def _permutation_matrix(gates: Sequence[int], size: int) -> Array:
+    """Return the matrix that permutes gates."""
+    return np.eye(len(gates) * size)[_gate_rows(gates, size)]
 
 
 def _zeros(op: Context, like: Operand, size: int) -> Operand:
@@ -240,9 +243,9 @@ def _state(op: Context, slot: str) -> Operand | None:
 
 
 def _gru_weights(op: Context, size: int) -> tuple[Operand, Operand]:
-    """The weights of update and reset gate [H, 2 * H] and those of the candidate [H, H].
+    """Return the weights of update and reset gate, [H, 2 * H], and of the candidate, [H, H].
 
-    They are one after the other, though the shape is [H, 3 * H].
+    They are consecutive in memory in a tensor declared as [H, 3 * H].
     """
     flat = op.add(Reshape, op.input("Weight"), (-1,))
     first = 2 * size * size
@@ -254,27 +257,29 @@ def _gru_weights(op: Context, size: int) -> tuple[Operand, Operand]:
 
 @imports("gru_unit")
 def gru_unit(op: Context) -> None:
-    """One step of a GRU, of an input which has been multiplied by its weights already."""
-    size, before = _hidden_size(op, 3), op.input("HiddenPrev")
-    of_gates, of_candidate = _gru_weights(op, size)
+    """One step of a GRU whose input is already multiplied by the input weights."""
+    size, previous = _hidden_size(op, 3), op.input("HiddenPrev")
+    gate_weights, candidate_weights = _gru_weights(op, size)
     x, bias = op.input("Input"), op.optional_input("Bias")
     x = x if bias is None else op.add(Add, x, bias)
     update, reset, candidate = op.add_all(Split, x, -1, (size,) * 3)
-    from_update, from_reset = op.add_all(Split, op.add(MatMul, before, of_gates), -1, (size,) * 2)
-    update = _activated(op, "gate_activation", 1, op.add(Add, update, from_update))
-    reset = _activated(op, "gate_activation", 1, op.add(Add, reset, from_reset))
-    reset_state = op.add(Mul, reset, before)
-    candidate = op.add(Add, candidate, op.add(MatMul, reset_state, of_candidate))
-    candidate = _activated(op, "activation", 2, candidate)
-    old, new = (before, candidate) if op.flag("origin_mode", False) else (candidate, before)
-    op.make(Add, new, op.add(Mul, update, op.add(Sub, old, new)), output="Hidden")
+    from_update, from_reset = op.add_all(
+        Split, op.add(MatMul, previous, gate_weights), -1, (size,) * 2
+    )
+    update = _activate(op, "gate_activation", 1, op.add(Add, update, from_update))
+    reset = _activate(op, "gate_activation", 1, op.add(Add, reset, from_reset))
+    reset_state = op.add(Mul, reset, previous)
+    candidate = op.add(Add, candidate, op.add(MatMul, reset_state, candidate_weights))
+    candidate = _activate(op, "activation", 2, candidate)
+    kept, new = (previous, candidate) if op.flag("origin_mode", False) else (candidate, previous)
+    op.make(Add, new, op.add(Mul, update, op.add(Sub, kept, new)), output="Hidden")
     if op.is_read("ResetHiddenPrev"):
         op.define(reset_state, "ResetHiddenPrev")
     if op.is_read("Gate"):
         op.make(Concat, parts=[update, reset, candidate], axis=-1, output="Gate")
 
 
-def _activated(op: Context, name: str, default: int, x: Operand) -> Operand:
+def _activate(op: Context, name: str, default: int, x: Operand) -> Operand:
     code = op.integer(name, default)
     if not 0 <= code < len(_UNIT_FUNCTIONS):
         raise ModelError(f"{name}: {code} is not one of 0 to {len(_UNIT_FUNCTIONS) - 1}")

@@ -1,4 +1,4 @@
-"""Operators that reduce axes to one value each."""
+"""Reductions over axes, cumulative sums and products, and norms."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.indexing import diagonal_of
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
+from crosschip.importers.paddle.operators.indexing import extract_diagonal
 from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import LogSoftmax, Softmax
@@ -59,11 +58,11 @@ def _reduction(operator: type[Operator]) -> Callable[[Context], None]:
 
 
 def _input(op: Context, operator: type[Operator]) -> Operand:
-    """The input in the element type of the result; Paddle sums up int32 and bool in int64."""
+    """Cast the input to the element type of the result; sums of bool are int64."""
     x = op.input()
-    is_counted = operator is ReduceSum and x.type.element_type is ElementType.BOOL
-    own = ElementType.INT64 if is_counted else x.type.element_type
-    return op.as_type(x, op.element_type("out_dtype") or own)
+    is_count = operator is ReduceSum and x.type.element_type is ElementType.BOOL
+    default = ElementType.INT64 if is_count else x.type.element_type
+    return op.as_type(x, op.element_type("out_dtype") or default)
 
 
 for _name, _operator in _REDUCTIONS.items():
@@ -72,12 +71,12 @@ for _name, _operator in _REDUCTIONS.items():
 
 @imports("cumsum")
 def cumsum(op: Context) -> None:
-    """Sums up to each element; Paddle gives a lone one back even if it is exclusive."""
+    """Cumulative sums; in Paddle a single element is its own sum, even an exclusive one."""
     x, axis = op.input(), op.integer("axis", -1)
-    is_alone = x.type.static_shape is not None and math.prod(x.type.static_shape) == 1
+    is_single = x.type.static_shape is not None and math.prod(x.type.static_shape) == 1
     if op.flag("flatten", False):
         x, axis = op.add(Reshape, x, (-1,)), 0
-    if is_alone:
+    if is_single:
         op.define(x)
     else:
         exclusive, reverse = op.flag("exclusive", False), op.flag("reverse", False)
@@ -102,11 +101,11 @@ def p_norm(op: Context) -> None:
 
 
 def norm(op: Context, x: Operand, order: float, axes: tuple[int, ...], *, keepdim: bool) -> None:
-    """Make `sum(|x| ** p) ** (1 / p)`; if `p` is infinite the greatest or least, if 0 a count."""
+    """Set `Out` to `sum(|x| ** p) ** (1 / p)`, a maximum or minimum, or a count of nonzeros."""
     arguments: dict[str, Any] = {"axes": axes, "keepdim": keepdim}
     if order == 0.0:
-        is_something = op.as_type(op.add(NotEqual, x, 0.0), x.type.element_type)
-        op.make(ReduceSum, is_something, **arguments)
+        nonzero = op.as_type(op.add(NotEqual, x, 0.0), x.type.element_type)
+        op.make(ReduceSum, nonzero, **arguments)
     elif math.isinf(order):
         op.make(ReduceMax if order > 0 else ReduceMin, op.add(Abs, x), **arguments)
     elif order == 1.0:
@@ -137,7 +136,7 @@ def cumprod(op: Context) -> None:
 
 @imports("softmax_with_cross_entropy")
 def softmax_with_cross_entropy(op: Context) -> None:
-    """What a class' logarithm of its probability lacks to 0, by its label or its share."""
+    """The cross entropy with class indices or, if `soft_label`, with class probabilities."""
     logits, axis = op.input("Logits"), op.integer("axis", -1)
     label = op.input("Label")
     if op.flag("use_softmax", True):
@@ -154,15 +153,15 @@ def softmax_with_cross_entropy(op: Context) -> None:
         label = op.add(Unsqueeze, label, (axis % op.rank(logits),))
     ignored = np.array(op.integer("ignore_index", -100), label.type.element_type.dtype)
     is_ignored = op.add(Equal, label, ignored)
-    place = op.add(Where, is_ignored, np.zeros((), ignored.dtype), label)
-    loss = op.add(Neg, op.add(GatherElements, logarithm, place, axis))
+    index = op.add(Where, is_ignored, np.zeros((), ignored.dtype), label)
+    loss = op.add(Neg, op.add(GatherElements, logarithm, index, axis))
     zero = np.zeros((), loss.type.element_type.dtype)
     op.make(Where, is_ignored, zero, loss, output="Loss")
 
 
 @imports("equal_all")
 def equal_all(op: Context) -> None:
-    """Whether two tensors are the same in all elements."""
+    """Whether two tensors have equal shapes and elements."""
     x, y = op.input(), op.input("Y")
     if x.type.static_shape is not None and y.type.static_shape not in (None, x.type.static_shape):
         op.make_constant(np.array(False))
@@ -172,21 +171,21 @@ def equal_all(op: Context) -> None:
 
 @imports("allclose")
 def allclose(op: Context) -> None:
-    op.make(ReduceAll, _are_close(op), (), keepdim=False)
+    op.make(ReduceAll, _is_close(op), (), keepdim=False)
 
 
 @imports("isclose")
 def isclose(op: Context) -> None:
-    op.define(_are_close(op))
+    op.define(_is_close(op))
 
 
-def _are_close(op: Context) -> Operand:
-    """Tell where `|x - y| <= atol + rtol * |y|`; equal infinities are close, NaN if asked for."""
+def _is_close(op: Context) -> Operand:
+    """Return where `|x - y| <= atol + rtol * |y|`, also for equal infinities and optionally NaN."""
     x, y = op.input("Input"), op.input("Other")
     relative, absolute = (_tolerance(op, name) for name in ("rtol", "atol"))
-    away = op.add(Abs, op.add(Sub, x, y))
+    distance = op.add(Abs, op.add(Sub, x, y))
     limit = op.add(Add, op.add(Mul, op.add(Abs, y), relative), absolute)
-    finite = op.add(And, op.add(LessEqual, away, limit), op.add(Not, op.add(IsInf, limit)))
+    finite = op.add(And, op.add(LessEqual, distance, limit), op.add(Not, op.add(IsInf, limit)))
     close = op.add(Or, op.add(Equal, x, y), finite)
     if op.flag("equal_nan", False):
         close = op.add(Or, close, op.add(And, op.add(IsNaN, x), op.add(IsNaN, y)))
@@ -194,7 +193,7 @@ def _are_close(op: Context) -> Operand:
 
 
 def _tolerance(op: Context, name: str) -> float:
-    """A number that Paddle 2 writes as a text."""
+    """Return a float that is a string in Paddle 2."""
     try:
         return float(op.text(name, "1e-05" if name == "rtol" else "1e-08"))
     except ModelError:
@@ -203,11 +202,11 @@ def _tolerance(op: Context, name: str) -> float:
 
 @imports("trace")
 def trace(op: Context) -> None:
-    """The sums of diagonals; the axis that comes first in the tensor has the rows."""
-    op.make(ReduceSum, diagonal_of(op, in_order=True), (-1,), keepdim=False)
+    """The sums of diagonals; the lower of the two axes has the rows."""
+    op.make(ReduceSum, extract_diagonal(op, in_order=True), (-1,), keepdim=False)
 
 
 @imports("pd_op.trace")
 def trace_of_paddle3(op: Context) -> None:
-    """The sums of diagonals; the first axis that is named has the rows."""
-    op.make(ReduceSum, diagonal_of(op), (-1,), keepdim=False)
+    """The sums of diagonals; `axis1` has the rows."""
+    op.make(ReduceSum, extract_diagonal(op), (-1,), keepdim=False)

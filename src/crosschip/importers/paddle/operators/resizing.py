@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.numerics.resampling import AlignMode
@@ -54,8 +53,8 @@ def _resample(op: Context, operator: type[Operator], by_size: bool = False) -> N
     Args:
         op: the operator.
         operator: the standard operator.
-        by_size: whether a step in the target is `size / new` even where a scale is given, as in
-            the first version of the operators; else it is `1 / scale` there.
+        by_size: whether scales only determine the output size, as in the first version of the
+            operators, so that the step is `size / new_size` instead of `1 / scale`.
     """
     images = Images(op, "data_layout")
     image = images.input("X")
@@ -63,7 +62,7 @@ def _resample(op: Context, operator: type[Operator], by_size: bool = False) -> N
     if op.inputs("SizeTensor") or op.inputs("OutSize"):
         arguments["shape"] = op.integers_or_tensor("size", "SizeTensor", "OutSize")
     elif scales := _scales(op):
-        arguments |= _by_scales(op, image, scales, by_size and not arguments["align_corners"])
+        arguments |= _scale_arguments(op, image, scales, by_size and not arguments["align_corners"])
     else:
         arguments["shape"] = (op.integer("out_h"), op.integer("out_w"))
     if operator is ResizeLinear:
@@ -72,7 +71,7 @@ def _resample(op: Context, operator: type[Operator], by_size: bool = False) -> N
 
 
 def _scales(op: Context) -> tuple[float, ...] | Operand:
-    """The scales of height and width; none unless they are positive."""
+    """Return the scales of height and width; empty unless they are positive."""
     scales = op.reals_or_tensor("scale", "Scale")
     if isinstance(scales, Operand):
         is_one = scales.type.static_shape == (1,)
@@ -82,10 +81,10 @@ def _scales(op: Context) -> tuple[float, ...] | Operand:
     return scales * 2 if len(scales) == 1 else scales
 
 
-def _by_scales(
+def _scale_arguments(
     op: Context, image: Operand, scales: tuple[float, ...] | Operand, by_size: bool
 ) -> dict[str, Any]:
-    """The argument that asks for scales, or for the size that they lead to."""
+    """Return the argument `scales`, or `shape` if the scales only determine the size."""
     if not by_size:
         return {"scales": scales}
     if not isinstance(scales, Operand):
@@ -104,20 +103,20 @@ def _by_scales(
 
 
 def _align_mode(op: Context, align_corners: bool, **target: Any) -> AlignMode:
-    """The places of pixels; one alone in a row or column is the first of the source."""
+    """Return the mapping of coordinates; Paddle maps a single output pixel to coordinate 0."""
     if op.integer("align_mode", 1):
         return AlignMode.ASYMMETRIC
     shape, scales = target.get("shape"), target.get("scales")
-    is_longer = isinstance(shape, tuple) and 1 not in shape
-    is_no_shorter = isinstance(scales, tuple) and min(scales) >= 1
-    if align_corners or is_longer or is_no_shorter:
+    has_no_ones = isinstance(shape, tuple) and 1 not in shape
+    is_upscaling = isinstance(scales, tuple) and min(scales) >= 1
+    if align_corners or has_no_ones or is_upscaling:
         return AlignMode.HALF_PIXEL
     return AlignMode.PYTORCH_HALF_PIXEL
 
 
 @imports("linear_interp_v2")
 def linear_interp_v2(op: Context) -> None:
-    """Resample rows, as images of one line."""
+    """Resample rows as images of height 1."""
     images = Images(op, "data_layout")
     row = op.add(Unsqueeze, images.input("X"), (2,))
     settings = _linear(op)
@@ -140,11 +139,11 @@ def linear_interp_v2(op: Context) -> None:
 
 @imports("trilinear_interp_v2")
 def trilinear_interp_v2(op: Context) -> None:
-    """Resample the planes of volumes, and then their columns."""
+    """Resample volumes along height and width, and then along depth."""
     images = Images(op, "data_layout")
     x, settings = images.input("X"), _linear(op)
-    known = x.type.shape or ()
-    channels, depth = (size if isinstance(size, int) else -1 for size in known[1:3])
+    shape = x.type.shape or ()
+    channels, depth = (size if isinstance(size, int) else -1 for size in shape[1:3])
     scales = op.reals("scale", (), "Scale")
     scales = scales * 3 if len(scales) == 1 else scales
     if _has_size(op):

@@ -1,12 +1,11 @@
-"""Operators that find elements: the greatest, the different, those that are not 0."""
+"""Operators that search for elements: maxima, sorted, unique and nonzero elements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from crosschip.importers.paddle.axes import make_along
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.axes import make_along_axis
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
@@ -25,8 +24,8 @@ def _extreme(operator: type[Operator]) -> Callable[[Context], None]:
             x = op.add(Reshape, x, (1,)) if x.type.shape == () else x
             op.make(operator, x, op.integer("axis", -1), keepdim=keepdim, dtype=dtype)
             return
-        place = op.add(operator, op.add(Reshape, x, (-1,)), 0, keepdim=False, dtype=dtype)
-        op.make(Reshape, place, (1,) * op.rank(x) if keepdim else ())
+        index = op.add(operator, op.add(Reshape, x, (-1,)), 0, keepdim=False, dtype=dtype)
+        op.make(Reshape, index, (1,) * op.rank(x) if keepdim else ())
 
     return find
 
@@ -37,7 +36,7 @@ for _name, _operator in _EXTREMES.items():
 
 @imports("top_k", "top_k_v2")
 def top_k(op: Context) -> None:
-    make_along(
+    make_along_axis(
         op,
         TopK,
         op.input(),
@@ -52,9 +51,9 @@ def top_k(op: Context) -> None:
 
 @imports("argsort")
 def argsort(op: Context) -> None:
-    """The elements of an axis in order, and where they were."""
+    """The sorted elements of an axis, and their indices."""
     x, axis = op.input(), op.integer("axis", -1)
-    make_along(
+    make_along_axis(
         op,
         TopK,
         x,
@@ -74,13 +73,13 @@ def _size(op: Context, x: Operand, axis: int) -> int | Operand:
     size = shape[axis]
     if isinstance(size, int):
         return size
-    place = axis % len(shape)
-    return op.add(Slice, op.add(ShapeOf, x), (0,), (place,), (place + 1,))
+    axis %= len(shape)
+    return op.add(Slice, op.add(ShapeOf, x), (0,), (axis,), (axis + 1,))
 
 
 @imports("unique")
 def unique(op: Context) -> None:
-    """The different elements: in order, or in that in which they come unless `is_sorted`."""
+    """The distinct elements, sorted or, unless `is_sorted`, in the order of first occurrence."""
     axes = op.integers("axis", ())
     if len(axes) > 1:
         raise UnsupportedError(f"axis: {list(axes)} are several axes; only one is expressed")
@@ -98,9 +97,9 @@ def unique_with_counts(op: Context) -> None:
 
 
 def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sorted: bool) -> None:
-    """Make the values, and what is asked for of their places and counts, in the type asked for."""
+    """Set the outputs: the values, and those of indices, inverse and counts that are present."""
     x, dtype = op.input(), op.element_type("dtype") or ElementType.INT64
-    # The older form, which does not sort, knows no axes.
+    # The older form, which does not sort, has no axis.
     results = op.add_all(Unique, x, axis=axis if is_sorted else None, sorted=is_sorted)
     op.define(results[0], outputs[0])
     for output, operand in zip(outputs[1:], results[1:], strict=True):
@@ -112,17 +111,17 @@ def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sor
 
 @imports("where_index")
 def where_index(op: Context) -> None:
-    """Places of the elements that are not 0: a row for each of them."""
+    """The indices of the nonzero elements [count, rank]."""
     op.make(Transpose, op.add(NonZero, op.input("Condition")), (1, 0))
 
 
 @imports("kthvalue")
 def kthvalue(op: Context) -> None:
-    """The element of an axis that would be the k-th one in order, and its place."""
-    x, axis, place = op.input(), op.integer("axis", -1), op.integer("k", 1)
-    if place < 1:
-        raise ModelError(f"k: {place} is not positive")
-    smallest = op.add_all(TopK, x, place, axis=axis, largest=False, sorted=True)
+    """The k-th smallest element of an axis, and its index."""
+    x, axis, k = op.input(), op.integer("axis", -1), op.integer("k", 1)
+    if k < 1:
+        raise ModelError(f"k: {k} is not positive")
+    smallest = op.add_all(TopK, x, k, axis=axis, largest=False, sorted=True)
     for part, output in zip(smallest, ("Out", "Indices"), strict=True):
-        last = op.add(Slice, part, (axis,), (place - 1,), (place,))
+        last = op.add(Slice, part, (axis,), (k - 1,), (k,))
         op.define(last if op.flag("keepdim", False) else op.add(Squeeze, last, (axis,)), output)

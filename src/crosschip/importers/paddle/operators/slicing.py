@@ -1,11 +1,10 @@
-"""Operators that cut a part out of a tensor."""
+"""Slices, reversals and crops."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Less
@@ -13,9 +12,9 @@ from crosschip.ops.standard.layout import Squeeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.slicing import Slice
 
-_TO_END = 2**31 - 1
+_END = 2**31 - 1
 _BEFORE_ALL = -(2**31)
-"""The end of a slice that goes backwards to the first element and includes it."""
+"""The end of a backward slice that includes the first element."""
 
 
 @imports("slice")
@@ -31,7 +30,7 @@ def slice(op: Context) -> None:
 
 @imports("strided_slice")
 def strided_slice(op: Context) -> None:
-    """Backwards, an end of -1 is before the first element, and one beyond it is the first."""
+    """A slice with steps; backward, an end of -1 means before the first element."""
     x, axes = op.input("Input"), op.integers("axes")
     strides = op.integers_or_tensor("strides", "StridesTensor", "StridesTensorList")
     ends = op.integers_or_tensor("ends", "EndsTensor", "EndsTensorList")
@@ -39,28 +38,28 @@ def strided_slice(op: Context) -> None:
         if isinstance(ends, Operand) or not len(axes) == len(ends) == len(strides):
             raise UnsupportedError(f"strides {list(strides)}: the ends must be known, and as many")
         ends = tuple(
-            _end_before(x, axis, end) if stride < 0 else end
+            _numpy_end(x, axis, end) if stride < 0 else end
             for axis, end, stride in zip(axes, ends, strides, strict=True)
         )
     starts = op.integers_or_tensor("starts", "StartsTensor", "StartsTensorList")
-    _make(op, x, *_last_of_each(op, x, axes, starts, ends, strides))
+    _make(op, x, *_last_of_each_axis(op, x, axes, starts, ends, strides))
 
 
-def _last_of_each(
+def _last_of_each_axis(
     op: Context, x: Operand, axes: tuple[int, ...], *parts: tuple[int, ...] | Operand
 ) -> tuple[tuple[int, ...] | Operand, ...]:
-    """The axes, each once, and what is said of each the last time that it is named."""
-    known = [part for part in parts if isinstance(part, tuple) and len(part) == len(axes)]
-    if len(known) != len(parts) or x.type.shape in (None, ()):
+    """Return the axes without duplicates, and the last bounds and steps of each axis."""
+    static = [part for part in parts if isinstance(part, tuple) and len(part) == len(axes)]
+    if len(static) != len(parts) or x.type.shape in (None, ()):
         return axes, *parts
-    places = {axis % op.rank(x): place for place, axis in enumerate(axes)}
-    if len(places) == len(axes):
+    last = {axis % op.rank(x): index for index, axis in enumerate(axes)}
+    if len(last) == len(axes):
         return axes, *parts
-    return tuple(places), *(tuple(part[place] for place in places.values()) for part in known)
+    return tuple(last), *(tuple(part[index] for index in last.values()) for part in static)
 
 
-def _end_before(x: Operand, axis: int, end: int) -> int:
-    """The end of a slice that goes backwards, from Paddle 2's meaning to NumPy's."""
+def _numpy_end(x: Operand, axis: int, end: int) -> int:
+    """Convert the end of a backward slice from Paddle 2's to NumPy's meaning."""
     if end == -1:
         return _BEFORE_ALL
     shape = x.type.shape
@@ -70,14 +69,16 @@ def _end_before(x: Operand, axis: int, end: int) -> int:
 
 @imports("pd_op.strided_slice")
 def strided_slice_of_paddle3(op: Context) -> None:
-    """The same as NumPy has it."""
+    """A slice with steps, as in NumPy."""
     x, axes = op.input("Input"), op.integers("axes")
     slots = (("starts", "StartsTensor"), ("ends", "EndsTensor"), ("strides", "StridesTensor"))
-    _make(op, x, *_last_of_each(op, x, axes, *(op.integers_or_tensor(*slot) for slot in slots)))
+    _make(
+        op, x, *_last_of_each_axis(op, x, axes, *(op.integers_or_tensor(*slot) for slot in slots))
+    )
 
 
 def _make(op: Context, *arguments: object) -> None:
-    """A slice, without the axes that are to be removed."""
+    """Build a slice without the axes in `decrease_axis`."""
     if removed := op.integers("decrease_axis", ()):
         op.make(Squeeze, op.add(Slice, *arguments), removed)
     else:
@@ -96,7 +97,7 @@ def flip(op: Context) -> None:
 
 @imports("crop")
 def crop(op: Context) -> None:
-    """A box of the sizes of another tensor, or of an attribute."""
+    """A crop to the shape of another tensor, or to one in an attribute."""
     like = op.optional_input("Y")
     sizes = op.integers_or_tensor("shape") if like is None else op.shape(like)
     _crop(op, sizes, op.integers_or_tensor("offsets", "Offsets"))
@@ -104,7 +105,7 @@ def crop(op: Context) -> None:
 
 @imports("crop_tensor")
 def crop_tensor(op: Context) -> None:
-    """A box; a size of -1 is what is left of the axis."""
+    """A crop; a size of -1 extends to the end of the axis."""
     sizes = op.integers_or_tensor("shape", "Shape", "ShapeTensor")
     _crop(op, sizes, op.integers_or_tensor("offsets", "Offsets", "OffsetsTensor"))
 
@@ -121,13 +122,13 @@ def _crop(
                 f"shape {list(sizes)}, offsets {list(offsets)}: must be {len(axes)} numbers each"
             )
         pairs = zip(offsets, sizes, strict=True)
-        ends = tuple(_TO_END if size == -1 else start + size for start, size in pairs)
+        ends = tuple(_END if size == -1 else start + size for start, size in pairs)
         op.make(Slice, x, axes, offsets, ends)
         return
     first, count = _integers(op, offsets), _integers(op, sizes)
     is_rest = op.add(Less, count, np.int64(0))
     op.make(
-        Slice, x, axes, first, op.add(Where, is_rest, np.int64(_TO_END), op.add(Add, first, count))
+        Slice, x, axes, first, op.add(Where, is_rest, np.int64(_END), op.add(Add, first, count))
     )
 
 

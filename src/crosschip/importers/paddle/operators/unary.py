@@ -1,12 +1,11 @@
-"""Functions of one number, element by element."""
+"""Elementwise functions of one operand."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Softplus, Tanh
@@ -80,7 +79,7 @@ for _name, _operator in _UNARY.items():
 
 @imports("round")
 def round(op: Context) -> None:
-    """The nearest whole number; of two, the one that is farther from 0."""
+    """Round to nearest, halves away from 0."""
     x = op.input()
     size = op.add(Abs, x)
     below = op.add(Floor, size)
@@ -91,36 +90,36 @@ def round(op: Context) -> None:
 
 @imports("pd_op.round")
 def round_of_paddle3(op: Context) -> None:
-    """The nearest whole number; of two, the even one."""
+    """Round to nearest, halves to even."""
     op.expect("decimals", 0)
     op.make(Round, op.input())
 
 
 @imports("log2", "log10")
 def log_to_base(op: Context) -> None:
-    """The logarithm to base 2 or 10: the natural one over that of the base."""
+    """The logarithm to base 2 or 10, `log(x) / log(base)`."""
     op.make(Div, op.add(Log, op.input()), math.log(2 if op.kind == "log2" else 10))
 
 
 @imports("log1p")
 def log1p(op: Context) -> None:
-    """`log(1 + x)`, without losing what 1 would take of a small `x`."""
+    """`log(1 + x)`, accurate for small `x`."""
     x = op.input()
     one = x.type.element_type.dtype.type(1)
     larger = op.add(Add, x, one)
-    lost = op.add(Sub, larger, one)
-    # Kahan: what has been rounded away of x is made up for by the factor x / lost.
-    is_lost = op.add(Equal, lost, x.type.element_type.dtype.type(0))
-    factor = op.add(Div, x, op.add(Where, is_lost, one, lost))
+    rounded = op.add(Sub, larger, one)
+    # Kahan: the factor x / rounded corrects the rounding of 1 + x.
+    is_zero = op.add(Equal, rounded, x.type.element_type.dtype.type(0))
+    factor = op.add(Div, x, op.add(Where, is_zero, one, rounded))
     result = op.add(Mul, op.add(Log, larger), factor)
-    result = op.add(Where, is_lost, x, result)
+    result = op.add(Where, is_zero, x, result)
     is_infinite = op.add(IsInf, x)
     op.make(Where, is_infinite, op.add(Log, x), result)
 
 
 @imports("expm1")
 def expm1(op: Context) -> None:
-    """`e ** x - 1`: `tanh(x / 2) * (e ** x + 1)`, where `e ** x` is near to 1."""
+    """`e ** x - 1`, computed as `tanh(x / 2) * (e ** x + 1)` for `|x| < 1`."""
     x = op.input()
     one = x.type.element_type.dtype.type(1)
     power = op.add(Exp, x)
@@ -148,7 +147,7 @@ def stanh(op: Context) -> None:
 
 @imports("trunc")
 def trunc(op: Context) -> None:
-    """The whole number next to `x` on the way to 0."""
+    """Round toward 0."""
     x = op.input()
     if x.type.element_type in FLOATS:
         op.make(Mul, op.add(Sign, x), op.add(Floor, op.add(Abs, x)))
@@ -164,8 +163,8 @@ def isfinite_v2(op: Context) -> None:
 
 @imports("logit")
 def logit(op: Context) -> None:
-    """`log(x / (1 - x))`; with `eps`, `x` is between that and `1 - eps`; else NaN out of [0, 1]."""
-    x, least = op.input(), op.real("eps", 1e-6)
+    """`log(x / (1 - x))`; a nonzero `eps` clips `x` to [eps, 1 - eps]."""
+    x, eps = op.input(), op.real("eps", 1e-6)
     one = x.type.element_type.dtype.type(1)
-    inside = op.add(Clip, x, least, 1 - least) if least else x
-    op.make(Log, op.add(Div, inside, op.add(Sub, one, inside)))
+    clipped = op.add(Clip, x, eps, 1 - eps) if eps else x
+    op.make(Log, op.add(Div, clipped, op.add(Sub, one, clipped)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -55,7 +56,7 @@ def check(model: Model, inputs: Mapping[str, Array], format: Format) -> None:
     try:
         written = write_model(model, format)
     except UnsupportedError as error:
-        assert "driver interface" in str(error) or "there" in str(error)  # noqa: PT017
+        assert re.search("driver interface|has no (operand|code)|in the target", str(error))  # noqa: PT017
         return
     with written:
         back = read_model(written.model)
@@ -153,7 +154,7 @@ def test_what_has_no_node_is_refused_by_name_with_the_slot() -> None:
     zero = b.add(ResizeCubic, x, (8, 8), coefficient=0.0, name="zero")
     b.output("y", zero)
     with write_parts(b.build()) as parts:
-        assert "'zero': RESIZE_CUBIC.coefficient: there is no number for 0" in str(parts.refused[0])
+        assert "'zero': RESIZE_CUBIC.coefficient: has no code for 0" in str(parts.refused[0])
         assert not parts.model.nodes
     b = Builder()
     x = b.input("x", TensorType(ElementType.BFLOAT16, (2, 3)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import numpy as np
 import pytest
@@ -90,7 +92,7 @@ def test_newer_nodes_compute_what_their_operators_do(case: str) -> None:
     try:
         written = write_model(model, Format.FORMAT_NHWC, only, decomposing=False)
     except UnsupportedError as error:
-        assert "driver interface" in str(error) or "there" in str(error)  # noqa: PT017
+        assert re.search("driver interface|has no (operand|code)|in the target", str(error))  # noqa: PT017
         return
     with written:
         assert entry.node_type in [node.nodeType for node in written.model.nodes]

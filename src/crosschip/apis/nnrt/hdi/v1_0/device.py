@@ -57,7 +57,7 @@ from crosschip.ir import (
     Operation,
     UnsupportedError,
 )
-from crosschip.mapping.translation import InexpressibleError
+from crosschip.mapping.rule import InexpressibleError
 from crosschip.ops import Operator
 
 T = TypeVar("T")

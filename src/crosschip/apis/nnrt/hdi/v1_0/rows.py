@@ -16,11 +16,10 @@ from crosschip.ir import Array, Operand, constant
 from crosschip.mapping.channels_last import ChannelsLast
 from crosschip.mapping.common import HDI_CODES
 from crosschip.mapping.opsets import opset_mapping
+from crosschip.mapping.rule import InexpressibleError, Rule
 from crosschip.mapping.translation import (
     Expressed,
-    InexpressibleError,
     Row,
-    Rule,
     export_operation,
     row_of,
 )
@@ -180,12 +179,12 @@ def expressed(
             continue
         slot = rule.slot or name
         if operand.value is None:
-            raise InexpressibleError(operation, slot, "must be constant there")
+            raise InexpressibleError(operation, slot, "must be constant in the target")
         number = np.asarray(operand.value).tolist()
         try:
             values[name] = msgspec.convert(_like(number, fields[name].default), fields[name].type)
         except (msgspec.ValidationError, ValueError, OverflowError):
-            detail = f"there is no number for {number}"
+            detail = f"has no code for {number}"
             raise InexpressibleError(operation, slot, detail) from None
     inputs = expression.inputs[:count]
     while inputs and inputs[-1] is None:

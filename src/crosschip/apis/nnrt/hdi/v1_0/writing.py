@@ -81,7 +81,7 @@ def write_model(
         HdiError: there is no memory for the constants.
     """
     writer = _Writer(format, nodes, decomposing=decomposing)
-    inputs, outputs = writer.written(model)
+    inputs, outputs = writer.write(model)
     names = _names(zip(model.inputs, inputs, strict=True), zip(model.outputs, outputs, strict=True))
     return writer.result(inputs, outputs, names, {})
 
@@ -178,8 +178,8 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         name = f"{type(attributes).__name__}:{len(self._nodes)}"
         if any(operand is None for operand in expression.inputs):
             raise UnsupportedError(f"{name}: an input in front of others cannot be left out")
-        read = tuple(self.place(operand) for operand in expression.inputs if operand is not None)
-        outputs = tuple(map(self.place, expression.outputs))
+        read = tuple(self.index_of(operand) for operand in expression.inputs if operand is not None)
+        outputs = tuple(map(self.index_of, expression.outputs))
         quantized = bool(outputs) and bool(self._tensors[outputs[0]].quantParams)
         self._nodes.append(
             Node(name, node_type, encoded(attributes), read, outputs, QuantType(int(quantized)))

@@ -13,11 +13,11 @@ from crosschip.apis.nnrt.hdi.v2_1.attributes import ATTRIBUTES
 from crosschip.apis.nnrt.hdi.v2_1.types import NodeType
 from crosschip.ir import ElementType
 from crosschip.mapping.common import HDI_CODES
-from crosschip.mapping.nodes import Activated
+from crosschip.mapping.layer_rules import ActivationCode
 from crosschip.mapping.opsets import opset_mapping
-from crosschip.mapping.standard.creation import Unwritten
-from crosschip.mapping.standard.quantization import AxisOfScales
-from crosschip.mapping.translation import Rule
+from crosschip.mapping.rule import Rule
+from crosschip.mapping.standard.creation import ValueTypeCode
+from crosschip.mapping.standard.quantization import ScaleAxis
 from crosschip.ops import Operator
 
 
@@ -124,8 +124,8 @@ _NEWER: Mapping[str, _Like] = {
 }
 
 _RULES: Mapping[tuple[str, str], Rule] = {
-    ("CONSTANT_OF_SHAPE", "dataType"): Unwritten(HDI_CODES[ElementType]),
-    ("L2_NORMALIZE_FUSION", "activationType"): Activated(),
+    ("CONSTANT_OF_SHAPE", "dataType"): ValueTypeCode(HDI_CODES[ElementType]),
+    ("L2_NORMALIZE_FUSION", "activationType"): ActivationCode(),
 }
 """The rules of attributes whose numbers are not those of the parameters."""
 
@@ -145,7 +145,7 @@ def _newer(operator: type[Operator]) -> Iterator[Entry]:
                 yield entry_of(operator, node_type, foreign.inputs, attributes, foreign.other_rules)
     for cast in opset_mapping(operator).hdi:
         if cast.name == "QUANT_DTYPE_CAST":
-            attributes = {**cast.attributes, "axis": AxisOfScales()}
+            attributes = {**cast.attributes, "axis": ScaleAxis()}
             node_type = V2_1.node_type(NodeType.NODE_TYPE_QUANT_DTYPE_CAST_V2)
             yield entry_of(operator, node_type, cast.inputs, attributes, cast.other_rules)
 

@@ -1,4 +1,4 @@
-"""The operators that Paddle Lite's optimiser makes, against formulas."""
+"""The operators that Paddle Lite's optimizer creates, compared with formulas."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.lite import naive_form
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.helpers import outputs
+from tests.importers.paddle.lite import naive_writer
 from tests.importers.paddle.writers import Floats, Paddle2Writer
 
 from crosschip.importers import load
@@ -18,7 +18,7 @@ X = np.linspace(-9, 9, 2 * 3, dtype=np.float32).reshape(1, 2, 1, 3)
 Formula = Callable[[Array], Array]
 
 
-def made(
+def run_operator(
     type: str,
     attributes: Mapping[str, Any],
     inputs: Mapping[str, str],
@@ -26,7 +26,7 @@ def made(
     output: str = "Out",
     x: Array = X,
 ) -> Array:
-    """What a model of one operator in a file of Paddle Lite's makes of X."""
+    """Return the output for X of a Paddle Lite model with one operator."""
     writer = Paddle2Writer()
     writer.input("x", str(x.dtype), [-1, *x.shape[1:]])
     for name, value in parameters.items():
@@ -34,13 +34,13 @@ def made(
     writer.variable("y", "float32", [-1])
     writer.operator(type, inputs, {output: "y"}, attributes)
     writer.output("y")
-    (found,) = outputs(load(naive_form.file(writer)), {"x": x})
-    return found
+    (result,) = outputs(load(naive_writer.file(writer)), {"x": x})
+    return result
 
 
 def sigmoid(x: Array) -> Array:
-    found: Array = 1 / (1 + np.exp(-x))
-    return found
+    result: Array = 1 / (1 + np.exp(-x))
+    return result
 
 
 ACTIVATIONS: Mapping[str, tuple[Mapping[str, Any], Formula]] = {
@@ -66,30 +66,30 @@ def test_a_convolution_with_an_activation(name: str) -> None:
     attributes, formula = ACTIVATIONS[name]
     attributes = {**CONVOLUTION, "with_act": True, "act_type": name, **attributes}
     slots = {"Input": "x", "Filter": "w"}
-    found = made("conv2d", attributes, slots, {"w": EYE}, "Output")
-    np.testing.assert_allclose(found, formula(X), rtol=1e-5, atol=1e-6)
+    result = run_operator("conv2d", attributes, slots, {"w": EYE}, "Output")
+    np.testing.assert_allclose(result, formula(X), rtol=1e-5, atol=1e-6)
 
 
 def test_a_convolution_with_relu_as_old_versions_write_it() -> None:
     attributes = {**CONVOLUTION, "fuse_relu": True}
-    found = made("conv2d", attributes, {"Input": "x", "Filter": "w"}, {"w": EYE}, "Output")
-    np.testing.assert_allclose(found, np.maximum(X, 0))
+    result = run_operator("conv2d", attributes, {"Input": "x", "Filter": "w"}, {"w": EYE}, "Output")
+    np.testing.assert_allclose(result, np.maximum(X, 0))
 
 
 def test_a_convolution_with_a_slope_for_each_channel() -> None:
     attributes = {**CONVOLUTION, "with_act": True, "act_type": "prelu", "prelu_mode": "channel"}
     slope = np.array([0.5, 0.25], np.float32)
     slots = {"Input": "x", "Filter": "w", "Prelu_alpha": "a"}
-    found = made("conv2d", attributes, slots, {"w": EYE, "a": slope}, "Output")
-    np.testing.assert_allclose(found, np.where(X > 0, X, X * slope.reshape(2, 1, 1)))
+    result = run_operator("conv2d", attributes, slots, {"w": EYE, "a": slope}, "Output")
+    np.testing.assert_allclose(result, np.where(X > 0, X, X * slope.reshape(2, 1, 1)))
 
 
 def test_a_convolution_to_which_something_is_added() -> None:
     attributes = {**CONVOLUTION, "with_act": True, "act_type": "relu"}
     slots = {"Input": "x", "Filter": "w", "ResidualData": "r"}
     residual = np.full((1, 2, 1, 3), 4, np.float32)
-    found = made("conv2d", attributes, slots, {"w": EYE, "r": residual}, "Output")
-    np.testing.assert_allclose(found, np.maximum(X + 4, 0))
+    result = run_operator("conv2d", attributes, slots, {"w": EYE, "r": residual}, "Output")
+    np.testing.assert_allclose(result, np.maximum(X + 4, 0))
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_a_matrix_product_with_a_bias_and_an_activation(
     bias = np.array([1, -5], np.float32)
     rank = 3 if kind == "mul" else 1
     slots = {"Input": "x", "W": "w", **({"Bias": "b"} if biased else {})}
-    given = {"op_type": kind, "in_num_col_dims": rank, **attributes}
+    settings = {"op_type": kind, "in_num_col_dims": rank, **attributes}
     parameters = {"w": weights, **({"b": bias} if biased else {})}
-    found = made("fc", given, slots, parameters)
-    np.testing.assert_allclose(found, formula(X @ weights + (bias if biased else 0)), rtol=1e-6)
+    result = run_operator("fc", settings, slots, parameters)
+    np.testing.assert_allclose(result, formula(X @ weights + (bias if biased else 0)), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,13 @@ def test_a_matrix_product_with_a_bias_and_an_activation(
 def test_arithmetic_with_an_activation(name: str, formula: Any, activation: str) -> None:
     other = np.array([2, -3], np.float32)
     type = f"fusion_elementwise_{name}_activation"
-    found = made(type, {"axis": 1, "act_type": activation}, {"X": "x", "Y": "o"}, {"o": other})
+    result = run_operator(
+        type, {"axis": 1, "act_type": activation}, {"X": "x", "Y": "o"}, {"o": other}
+    )
     expected = formula(X, other.reshape(2, 1, 1))
     if activation:
         expected = ACTIVATIONS[activation][1](expected)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +145,14 @@ def test_arithmetic_with_an_activation(name: str, formula: Any, activation: str)
 def test_a_scale_with_an_activation(
     activation: str, attributes: Mapping[str, Any], formula: Formula
 ) -> None:
-    given = {"scale": 2.0, "bias": 1.0, "bias_after_scale": True, "activation_type": activation}
-    found = made("scale", {**given, **attributes}, {"X": "x"}, {})
-    np.testing.assert_allclose(found, formula(X * 2 + 1), rtol=1e-6)
+    settings = {
+        "scale": 2.0,
+        "bias": 1.0,
+        "bias_after_scale": True,
+        "activation_type": activation,
+    }
+    result = run_operator("scale", {**settings, **attributes}, {"X": "x"}, {})
+    np.testing.assert_allclose(result, formula(X * 2 + 1), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -174,21 +181,21 @@ def test_what_opencl_kernels_do_besides(
     type: str, attributes: Mapping[str, Any], formula: Formula
 ) -> None:
     slots = {"X": "x", **({} if type == "scale" else {"Y": "o"})}
-    found = made(
+    result = run_operator(
         type, {"bias_after_scale": True, **attributes}, slots, {"o": np.array([4], np.float32)}
     )
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, formula(X), rtol=1e-6)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, formula(X), rtol=1e-6)
 
 
 def test_a_normalization_with_an_activation() -> None:
     ones, zeros = np.ones(2, np.float32), np.zeros(2, np.float32)
     slots = {"X": "x", "Scale": "s", "Bias": "b"}
     attributes = {"epsilon": 1e-5, "activation_type": "relu", "fuse_relu": True}
-    found = made("instance_norm", attributes, slots, {"s": ones, "b": zeros}, "Y")
+    result = run_operator("instance_norm", attributes, slots, {"s": ones, "b": zeros}, "Y")
     centred = X - X.mean((2, 3), keepdims=True)
     expected = centred / np.sqrt(X.var((2, 3), keepdims=True) + 1e-5)
-    np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-4)
+    np.testing.assert_allclose(result, np.maximum(expected, 0), rtol=1e-4)
 
 
 WEIGHTS = np.array([[100, -50], [3, 7], [-128, 127]])
@@ -207,19 +214,21 @@ def test_weights_are_reals_by_the_scales_in_attributes(
         "w_quant_scale": Floats(scale), "b_quant_scale": Floats([0.5, 2.0]),
     }  # fmt: skip
     slots = {"Input": "x", "W": "w", "Bias": "b"}
-    found = made("fc", attributes, slots, {"w": weights, "b": bias})
+    result = run_operator("fc", attributes, slots, {"w": weights, "b": bias})
     expected = X @ (WEIGHTS * np.array(scale, np.float32)) + np.array([4, -8], np.float32)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-4)
 
 
 def test_as_many_scales_as_a_weight_has_not_are_refused() -> None:
     attributes = {"quantize_weight_bits": 8, "w_quant_scale": Floats([1, 2, 3])}
     slots = {"Input": "x", "W": "w"}
     with pytest.raises(ModelFileError, match=r"fc\): w_quant_scale: has 3 scales for int8\[3, 2\]"):
-        made("fc", {"op_type": "matmul", **attributes}, slots, {"w": WEIGHTS.astype(np.int8)})
+        run_operator(
+            "fc", {"op_type": "matmul", **attributes}, slots, {"w": WEIGHTS.astype(np.int8)}
+        )
 
 
-def rounded(x: Array, scale: float) -> Array:
+def quantize_dequantize(x: Array, scale: float) -> Array:
     return np.asarray(np.clip(np.rint(x / scale), -128, 127) * np.float32(scale))
 
 
@@ -247,25 +256,25 @@ def test_a_kernel_that_makes_integers_rounds_behind_its_activation(
     if kernel == "int8_out":
         writer.operator("calib", {"Input": "conv"}, {"Out": "y"}, up)
     writer.output("y" if kernel == "int8_out" else "conv")
-    (found,) = outputs(load(naive_form.file(writer)), {"x": X})
+    (result,) = outputs(load(naive_writer.file(writer)), {"x": X})
     reals = np.array([[1, 0.5], [-1, 0.75]], np.float32)
-    expected = np.einsum("oi,nihw->nohw", reals, rounded(X, 0.1))
+    expected = np.einsum("oi,nihw->nohw", reals, quantize_dequantize(X, 0.1))
     if activation:
         expected = expected * np.clip(expected + 3, 0, 6) / 6
-    expected = rounded(expected, 0.75) if kernel == "int8_out" else expected
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    expected = quantize_dequantize(expected, 0.75) if kernel == "int8_out" else expected
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("type", ["io_copy", "io_copy_once", "layout", "layout_once"])
 def test_a_copy_changes_nothing(type: str) -> None:
-    np.testing.assert_array_equal(made(type, {"process_type": 1}, {"Input": "x"}, {}), X)
+    np.testing.assert_array_equal(run_operator(type, {"process_type": 1}, {"Input": "x"}, {}), X)
 
 
 def test_a_conversion_is_what_the_kernel_is_called() -> None:
     kernel = {"__@kernel_type_attr@__": "calib/int64_to_int32/4/2/1"}
-    found = made("calib", kernel, {"Input": "x"}, {}, x=np.array([[1, -2]], np.int64))
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, [[1, -2]])
+    result = run_operator("calib", kernel, {"Input": "x"}, {}, x=np.array([[1, -2]], np.int64))
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, [[1, -2]])
 
 
 @pytest.mark.parametrize(
@@ -285,7 +294,7 @@ def test_what_cannot_be_expressed_is_refused(
     output = "Output" if type == "conv2d" else "Out"
     slots = {"Input": "x", "Filter": "w"} if type == "conv2d" else {"X": "x"}
     with pytest.raises(UnsupportedError, match=why):
-        made(type, {**CONVOLUTION, **attributes}, slots, {"w": EYE}, output)
+        run_operator(type, {**CONVOLUTION, **attributes}, slots, {"w": EYE}, output)
 
 
 @pytest.mark.parametrize(
@@ -300,4 +309,4 @@ def test_an_operator_that_lacks_a_slot_is_refused(
     type: str, inputs: Mapping[str, str], output: str, why: str
 ) -> None:
     with pytest.raises(ModelFileError, match=why):
-        made(type, {}, inputs, {"w": EYE}, output)
+        run_operator(type, {}, inputs, {"w": EYE}, output)

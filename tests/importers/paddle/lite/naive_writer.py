@@ -1,4 +1,4 @@
-"""Writes version 0 of Paddle Lite's form, field after field, as its definition says.
+"""Writer of Paddle Lite's format version 0.
 
 Source: lite/model_parser/naive_buffer/proto/framework.nb.h and naive_buffer.h of Paddle Lite 2.14.
 """
@@ -28,16 +28,16 @@ OF_PADDLE = {
 
 
 def file(writer: Paddle2Writer, tool: str = "v2.6.0") -> bytes:
-    """The file with a program and its parameters."""
+    """Encode a file with a program and its parameters."""
     topology = program(writer.program)
     head = struct.pack("<H16sQ", 0, tool.encode(), len(topology))
     params = [parameter(name, value) for name, value in writer.parameters.items()]
-    return head + topology + listed(params, bytes)
+    return head + topology + encode_list(params, bytes)
 
 
-def listed(values: Iterable[Any], write: Callable[[Any], bytes]) -> bytes:
-    written = [write(value) for value in values]
-    return struct.pack("<Q", len(written)) + b"".join(written)
+def encode_list(values: Iterable[Any], write: Callable[[Any], bytes]) -> bytes:
+    encoded = [write(value) for value in values]
+    return struct.pack("<Q", len(encoded)) + b"".join(encoded)
 
 
 def text(value: bytes) -> bytes:
@@ -49,16 +49,16 @@ def number(form: str) -> Callable[[Any], bytes]:
 
 
 def program(message: Any) -> bytes:
-    return listed(message.blocks, block) + struct.pack("<q", 0)
+    return encode_list(message.blocks, block) + struct.pack("<q", 0)
 
 
 def block(message: Any) -> bytes:
-    variables, operators = listed(message.vars, variable), listed(message.ops, operator)
+    variables, operators = encode_list(message.vars, variable), encode_list(message.ops, operator)
     return struct.pack("<ii", 0, -1) + variables + operators + struct.pack("<i", -1)
 
 
 def tensor(code: int, sizes: Iterable[int]) -> bytes:
-    return struct.pack("<i", TYPES.index(OF_PADDLE[code])) + listed(sizes, number("q"))
+    return struct.pack("<i", TYPES.index(OF_PADDLE[code])) + encode_list(sizes, number("q"))
 
 
 def variable(message: Any) -> bytes:
@@ -71,21 +71,21 @@ def variable(message: Any) -> bytes:
         + tensor(dense.tensor.data_type, dense.tensor.dims)
         + struct.pack("<i", dense.lod_level)
         + none + struct.pack("<i", 0)
-        + listed([], bytes) + listed([], bytes)
+        + encode_list([], bytes) + encode_list([], bytes)
         + struct.pack("<?", message.persistable)
     )  # fmt: skip
 
 
 def slot(message: Any) -> bytes:
-    return text(message.parameter) + listed(message.arguments, text)
+    return text(message.parameter) + encode_list(message.arguments, text)
 
 
 def operator(message: Any) -> bytes:
     return (
         text(message.type)
-        + listed(message.inputs, slot)
-        + listed(message.outputs, slot)
-        + listed(message.attrs, attribute)
+        + encode_list(message.inputs, slot)
+        + encode_list(message.outputs, slot)
+        + encode_list(message.attrs, attribute)
         + b"\0"
     )
 
@@ -95,14 +95,14 @@ def attribute(message: Any) -> bytes:
         text(message.name)
         + struct.pack("<iif", message.type, message.i, message.f)
         + text(message.s)
-        + listed(message.ints, number("i"))
-        + listed(message.floats, number("f"))
-        + listed(message.strings, text)
+        + encode_list(message.ints, number("i"))
+        + encode_list(message.floats, number("f"))
+        + encode_list(message.strings, text)
         + struct.pack("<?", message.b)
-        + listed(message.bools, number("?"))
+        + encode_list(message.bools, number("?"))
         + struct.pack("<iq", message.block_idx, message.l)
-        + listed([], bytes)
-        + listed(message.longs, number("q"))
+        + encode_list([], bytes)
+        + encode_list(message.longs, number("q"))
     )
 
 
@@ -110,7 +110,7 @@ def parameter(name: str, value: Array) -> bytes:
     return (
         text(name.encode())
         + struct.pack("<IQ", 0, 0)
-        + listed([], bytes)
+        + encode_list([], bytes)
         + struct.pack("<I", 0)
         + tensor(CODES[str(value.dtype)], value.shape)
         + text(value.tobytes())

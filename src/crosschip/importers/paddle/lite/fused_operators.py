@@ -1,4 +1,4 @@
-"""Writes operators that Paddle Lite's optimiser makes in Paddle's own, of which they consist.
+"""Decomposition of the operators that Paddle Lite's optimizer creates into operators of Paddle.
 
 Sources: lite/core/optimizer/mir/fusion and lite/operators of Paddle Lite 2.14.
 """
@@ -13,13 +13,13 @@ from crosschip.ir import ElementType, ModelError, UnsupportedError
 Attributes = Mapping[str, Value]
 
 _KERNEL = "__@kernel_type_attr@__"
-"""The attribute that names the kernel which was chosen: `calib/fp32_to_int8/arm/…`."""
+"""The attribute that names the selected kernel: `calib/fp32_to_int8/arm/…`."""
 
 _QUANTIZE = "calib"
-"""The operator that makes integers of reals, by a scale."""
+"""The operator that quantizes with a scale."""
 
 _COPIES = ("io_copy", "io_copy_once", "layout", "layout_once")
-"""Operators that move a tensor, or its elements in memory, and change nothing."""
+"""Operators that copy a tensor between devices or memory layouts."""
 
 _CONVERSIONS: Mapping[str, ElementType] = {
     "bool": ElementType.BOOL,
@@ -32,7 +32,7 @@ _CONVERSIONS: Mapping[str, ElementType] = {
 _ELEMENTWISE = ("add", "sub", "mul", "div", "max", "min")
 _CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv2d_transpose", "conv3d")
 
-_OF_CONVOLUTIONS: Mapping[str, Mapping[str, str]] = {
+_CONVOLUTION_ACTIVATIONS: Mapping[str, Mapping[str, str]] = {
     "relu": {},
     "relu6": {"threshold": "fuse_brelu_threshold"},
     "sigmoid": {},
@@ -49,22 +49,22 @@ _OF_CONVOLUTIONS: Mapping[str, Mapping[str, str]] = {
     "prelu": {"mode": "prelu_mode"},
     "gelu": {},
 }
-"""The activations, with the attributes of a convolution that hold theirs."""
+"""For each activation, its attributes and the convolution attributes that hold their values."""
 
-_OF_OTHERS: Mapping[str, Mapping[str, str]] = {
-    **_OF_CONVOLUTIONS,
+_OTHER_ACTIVATIONS: Mapping[str, Mapping[str, str]] = {
+    **_CONVOLUTION_ACTIVATIONS,
     "relu6": {"threshold": "alpha"},
     "leaky_relu": {"alpha": "alpha"},
 }
-"""The activations, with the attributes of other operators that hold theirs."""
+"""The same for other operators."""
 
 
-def unfused(operator: Operator) -> Sequence[Operator]:
-    """The operators that do in turn what an operator does.
+def unfuse(operator: Operator) -> Sequence[Operator]:
+    """Return the operators of Paddle that compute an operator, in order.
 
     Raises:
-        ModelError: it lacks a slot, or has several variables in one.
-        UnsupportedError: it is used in a way that cannot be expressed.
+        ModelError: a slot is missing, or has several variables.
+        UnsupportedError: the operator is used in a way that cannot be expressed.
     """
     rule = _RULES.get(operator.type)
     if rule is None:
@@ -75,7 +75,7 @@ def unfused(operator: Operator) -> Sequence[Operator]:
     except KeyError as error:
         raise ModelError(f"{where}: has no {error}") from None
     except ValueError:
-        raise ModelError(f"{where}: makes other than one result") from None
+        raise ModelError(f"{where}: must have one output") from None
 
 
 def _copy(operator: Operator) -> Iterator[Operator]:
@@ -83,27 +83,27 @@ def _copy(operator: Operator) -> Iterator[Operator]:
 
 
 def _calib(operator: Operator) -> Iterator[Operator]:
-    """A conversion between element types, which the kernel's name says."""
+    """Replace a conversion by `cast`, or by `calib`, according to the kernel's name."""
     kernel = str(operator.attributes.get(_KERNEL, ""))
     name = next((part for part in kernel.split("/") if "_to_" in part), kernel)
     before, _, after = name.partition("_to_")
     after = after.removesuffix("_once")
     if before not in _CONVERSIONS or after not in _CONVERSIONS:
         to_reals = before == "int8" and after == "fp32"
-        kind = {"out_dtype": ElementType.FLOAT32} if to_reals else {}
-        yield operator._replace(type=_QUANTIZE, attributes={**operator.attributes, **kind})
+        attributes = {"out_dtype": ElementType.FLOAT32} if to_reals else {}
+        yield operator._replace(type=_QUANTIZE, attributes={**operator.attributes, **attributes})
         return
-    kinds = {"in_dtype": _CONVERSIONS[before], "out_dtype": _CONVERSIONS[after]}
-    yield _as(operator, "cast", {"X": operator.inputs["Input"]}, kinds)
+    cast_attributes = {"in_dtype": _CONVERSIONS[before], "out_dtype": _CONVERSIONS[after]}
+    yield _as(operator, "cast", {"X": operator.inputs["Input"]}, cast_attributes)
 
 
 def _product(operator: Operator) -> Operator:
-    """A matrix product, of which the last axis of the first factor is multiplied."""
-    attributes = _without(operator.attributes, "activation_type", "alpha")
+    """Replace `fc` of type matmul by a matrix product over the last axis of its input."""
+    attributes = _drop(operator.attributes, "activation_type", "alpha")
     factors = {"X": operator.inputs["Input"], "Y": operator.inputs["W"]}
     scales = {"Input0_scale": "X0_scale", "W0_scale": "Y0_scale"}
-    named = {to: attributes[one] for one, to in scales.items() if one in attributes}
-    return operator._replace(type="matmul_v2", inputs=factors, attributes={**attributes, **named})
+    renamed = {to: attributes[name] for name, to in scales.items() if name in attributes}
+    return operator._replace(type="matmul_v2", inputs=factors, attributes={**attributes, **renamed})
 
 
 def _convolution(operator: Operator) -> Iterator[Operator]:
@@ -117,20 +117,20 @@ def _convolution(operator: Operator) -> Iterator[Operator]:
     activation = attributes.get("act_type", "") if attributes.get("with_act") else ""
     if not activation and attributes.get("fuse_relu"):
         activation = "relu"
-    plain = _without(attributes, "act_type", "with_act", "fuse_relu")
+    plain = _drop(attributes, "act_type", "with_act", "fuse_relu")
     residual = operator.inputs.get("ResidualData", ())
     (result,) = operator.outputs["Output"]
     steps: list[Step] = [("elementwise_add", {"Y": residual}, {"axis": -1})] if residual else []
-    steps += _activation(operator, activation, _OF_CONVOLUTIONS)
+    steps += _activation(operator, activation, _CONVOLUTION_ACTIVATIONS)
     yield from _chain(operator._replace(attributes=plain), "Output", result, steps)
 
 
 def _fc(operator: Operator) -> Iterator[Operator]:
     attributes = operator.attributes
     bias, (result,) = operator.inputs.get("Bias", ()), operator.outputs["Out"]
-    steps = _activation(operator, attributes.get("activation_type", ""), _OF_OTHERS)
+    steps = _activation(operator, attributes.get("activation_type", ""), _OTHER_ACTIVATIONS)
     if not str(attributes.get("op_type", "")).startswith("matmul"):
-        plain = operator._replace(attributes=_without(attributes, "activation_type"))
+        plain = operator._replace(attributes=_drop(attributes, "activation_type"))
         yield from _chain(plain, "Out", result, steps)
         return
     if bias:
@@ -142,9 +142,9 @@ def _elementwise(operator: Operator) -> Iterator[Operator]:
     attributes = operator.attributes
     plain = operator._replace(
         type=operator.type.removeprefix("fusion_").removesuffix("_activation"),
-        attributes=_without(attributes, "act_type"),
+        attributes=_drop(attributes, "act_type"),
     )
-    steps = _activation(operator, attributes.get("act_type", ""), _OF_OTHERS)
+    steps = _activation(operator, attributes.get("act_type", ""), _OTHER_ACTIVATIONS)
     (result,) = operator.outputs["Out"]
     yield from _chain(plain, "Out", result, steps)
 
@@ -159,36 +159,38 @@ def _scale(operator: Operator) -> Iterator[Operator]:
             f"operator {operator.number} ({operator.label}): activation_type {activation!r} "
             f"cannot be expressed; optimise for another target"
         )
-    steps = _activation(operator, activation, _OF_OTHERS)
+    steps = _activation(operator, activation, _OTHER_ACTIVATIONS)
     attributes = operator.attributes
     if attributes.get("fuse_scaleact"):
         steps.append(_scaled(attributes["scale1"], attributes["bias1"]))
     (result,) = operator.outputs["Out"]
-    plain = operator._replace(attributes=_without(attributes, "activation_type"))
+    plain = operator._replace(attributes=_drop(attributes, "activation_type"))
     yield from _chain(plain, "Out", result, steps)
 
 
 def _product_of_elements(operator: Operator) -> Iterator[Operator]:
-    """A product that is scaled, and goes through an activation, by OpenCL's kernel."""
+    """Decompose a product into which the OpenCL pass has fused a scale and an activation."""
     attributes = operator.attributes
     if not attributes.get("fuse_scale"):
         yield operator
         return
     steps = [_scaled(attributes["scale"], attributes["bias"])]
-    steps += _activation(operator, attributes.get("activation_type", ""), _OF_OTHERS)
+    steps += _activation(operator, attributes.get("activation_type", ""), _OTHER_ACTIVATIONS)
     (result,) = operator.outputs["Out"]
-    plain = operator._replace(attributes=_without(attributes, "scale", "bias"))
+    plain = operator._replace(attributes=_drop(attributes, "scale", "bias"))
     yield from _chain(plain, "Out", result, steps)
 
 
 def _instance_norm(operator: Operator) -> Iterator[Operator]:
-    steps = _activation(operator, operator.attributes.get("activation_type", ""), _OF_OTHERS)
+    steps = _activation(
+        operator, operator.attributes.get("activation_type", ""), _OTHER_ACTIVATIONS
+    )
     (result,) = operator.outputs["Y"]
     yield from _chain(operator, "Y", result, steps)
 
 
 def _greater_than(operator: Operator) -> Iterator[Operator]:
-    """A comparison whose result OpenCL's kernel converts to float32."""
+    """Decompose a comparison into which the OpenCL pass has fused a cast to float32."""
     if not operator.attributes.get("fuse_greater_than"):
         yield operator
         return
@@ -210,13 +212,13 @@ _RULES: Mapping[str, Callable[[Operator], Iterator[Operator]]] = {
 }
 
 Step = tuple[str, Mapping[str, Sequence[str]], Attributes]
-"""An operator with one input `X` and one output `Out`: its type, other inputs, and attributes."""
+"""Type, further inputs and attributes of an operator with input `X` and output `Out`."""
 
 
 def _activation(
     operator: Operator, name: Value, parameters: Mapping[str, Mapping[str, str]]
 ) -> list[Step]:
-    """The step that an activation is; none for no activation."""
+    """Return the step for an activation; none if the name is empty."""
     if not name:
         return []
     if name not in parameters:
@@ -226,9 +228,9 @@ def _activation(
         )
     operator_attributes = operator.attributes
     attributes = {
-        to: operator_attributes[one]
-        for to, one in parameters[str(name)].items()
-        if one in operator_attributes
+        to: operator_attributes[source]
+        for to, source in parameters[str(name)].items()
+        if source in operator_attributes
     }
     slots = ("Prelu_alpha", "Alpha")
     alpha = next((operator.inputs[slot] for slot in slots if operator.inputs.get(slot)), ())
@@ -240,17 +242,17 @@ def _scaled(scale: Value, bias: Value) -> Step:
 
 
 def _chain(operator: Operator, slot: str, result: str, steps: Sequence[Step]) -> Iterator[Operator]:
-    """An operator, and steps of which each reads what the one before makes.
+    """Yield an operator and then the steps, each of which reads the output of the one before it.
 
-    Integers that the operator makes are what the last step makes.
+    An int8 output of the operator becomes the output of the last step.
     """
     attributes, scale = operator.attributes, f"{slot}0_scale"
     if attributes.get("enable_int8") and scale in attributes:
-        if _makes_integers(operator):
+        kernel = str(attributes.get(_KERNEL, ""))  # `conv2d/int8_out/…`, `fc/int8out/…`
+        if "int8out" in kernel.replace("_", ""):
             steps = [*steps, (_QUANTIZE, {}, {"scale": attributes[scale]})]
-        operator = operator._replace(attributes=_without(attributes, scale))
-    between = [f"{result}@{number}" for number in range(len(steps))]
-    values = [*between, result]
+        operator = operator._replace(attributes=_drop(attributes, scale))
+    values = [*(f"{result}@{number}" for number in range(len(steps))), result]
     yield operator._replace(outputs={**operator.outputs, slot: (values[0],)})
     for (type, inputs, step_attributes), read, write in zip(
         steps, values, values[1:], strict=False
@@ -264,12 +266,6 @@ def _chain(operator: Operator, slot: str, result: str, steps: Sequence[Step]) ->
         )
 
 
-def _makes_integers(operator: Operator) -> bool:
-    """Tell whether the kernel that was chosen makes int8: `conv2d/int8_out/…`, `fc/int8out/…`."""
-    kernel = str(operator.attributes.get(_KERNEL, ""))
-    return "int8out" in kernel.replace("_", "")
-
-
 def _as(
     operator: Operator,
     type: str,
@@ -280,5 +276,5 @@ def _as(
     return operator._replace(type=type, inputs=inputs, outputs=outputs, attributes=attributes or {})
 
 
-def _without(attributes: Attributes, *names: str) -> Attributes:
+def _drop(attributes: Attributes, *names: str) -> Attributes:
     return {name: attributes[name] for name in attributes if name not in names}
