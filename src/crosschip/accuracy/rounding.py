@@ -151,12 +151,12 @@ def is_ordinary(sizes: Array) -> Array:
 
 def _computing_operations(model: Model, outputs: Iterable[Operand]) -> Sequence[Operation]:
     """Return the operations that compute outputs, before those that only move or clip elements."""
-    waiting, seen, computing = list(outputs), set[Operation](), list[Operation]()
+    waiting, visited, computing = list(outputs), set[Operation](), list[Operation]()
     while waiting:
         operation = model.producers.get(waiting.pop())
-        if operation is None or operation in seen:
+        if operation is None or operation in visited:
             continue
-        seen.add(operation)
+        visited.add(operation)
         if isinstance(operation, Operator) and (operation.moves or operation.type in _CONTRACTIONS):
             waiting += [o for slot, o in operation.filled() if not slot.parameter]
         else:

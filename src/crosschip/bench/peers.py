@@ -35,7 +35,7 @@ class Peer(Protocol):
 def open_peer(name: str) -> Peer:
     """Return the peer called `name`; raise DeviceError if there is none."""
     if name not in PEERS:
-        known = ", ".join(PEERS)
+        names = ", ".join(PEERS)
         near = did_you_mean(name, PEERS)
-        raise DeviceError(f"there is no engine {name!r} to compare with{near}; there are {known}")
+        raise DeviceError(f"there is no engine {name!r} to compare with{near}; there are {names}")
     return cast(Peer, import_module(f"crosschip.bench.{name}").open_model)

@@ -199,9 +199,9 @@ def _common_index(wrong: Array) -> str:
         if wrong.shape[axis] < 2:
             continue
         others = tuple(other for other in range(wrong.ndim) if other != axis)
-        places = np.flatnonzero(wrong.any(axis=others))
-        if len(places) == 1 and np.count_nonzero(wrong) > 1:
-            return f"; all of them are at {int(places[0])} of axis {axis}"
+        indices = np.flatnonzero(wrong.any(axis=others))
+        if len(indices) == 1 and np.count_nonzero(wrong) > 1:
+            return f"; all of them are at {int(indices[0])} of axis {axis}"
     return ""
 
 

@@ -116,8 +116,8 @@ def find_failing_operators(
     )
     placement.check()
     name = placement.devices[0]
-    own = {name, name_in(EXACT, name)}
-    suspects = [d.operation for d in placement.decisions if _runs_on(d, own)]
+    variants = {name, name_in(EXACT, name)}
+    suspects = [d.operation for d in placement.decisions if _runs_on(d, variants)]
     report = Report(placement.original, name, _name(against), suspects, notes=notes)
     report.options = _options(settings, base_name(name))
     arithmetic = precision_of(name) or settings.options(Sizes()).precision

@@ -73,7 +73,7 @@ class Investigation:
         self._unjudged = set(suspects)
         self._shown = self._refused = False
         self._failing: dict[frozenset[Operation], FailingOperator] = {}
-        self._seen: dict[tuple[frozenset[Operation], TakePart], tuple[Part, Outcome]] = {}
+        self._outcomes: dict[tuple[frozenset[Operation], TakePart], tuple[Part, Outcome]] = {}
 
     def find(self) -> None:
         """Search until all errors are explained, or no more trials are allowed."""
@@ -119,8 +119,8 @@ class Investigation:
     def _piece_count(self) -> int:
         """Return the number of pieces, so that runs remain to halve one of them."""
         halving = 2 * math.log2(len(self._suspects))
-        left = self._remaining_runs(1) - halving
-        return max(1, min(int(left), int(halving) + _EXTRA_RUNS))
+        runs = self._remaining_runs(1) - halving
+        return max(1, min(int(runs), int(halving) + _EXTRA_RUNS))
 
     def _remaining_runs(self, expected: int) -> float:
         """Return the remaining runs for an expected number of failing operations."""
@@ -131,23 +131,23 @@ class Investigation:
         failing = {operation for group in self._failing for operation in group}
         return [operation for operation in self._suspects if operation in failing]
 
-    def _run_model(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
+    def _run_model(self, moves: Sequence[Operation]) -> tuple[bool, float | None]:
         """Return whether the model with operations on the trusted device fails, and its error."""
         against = self._trials.against
         name = against if isinstance(against, str) else against.name
-        model, pin = self._whole.pinned(moved, name)
+        model, pin = self._whole.pinned(moves, name)
         part = Part(model, dict(model.inputs), dict(model.outputs))
-        words = f"the model with {len(moved)} operations on {name}" if pin else "the model"
+        words = f"the model with {len(moves)} operations on {name}" if pin else "the model"
         try:
             outcome = self._trials.run(model, part.inputs(self._recording.values), words, pin)
         except (InputError, UnsupportedError) as error:
-            if not moved:
+            if not moves:
                 raise
             self._report.notes.append(f"the culprits cannot be moved to {name}: {error}")
             return False, None
-        if outcome.failure is Failure.ERROR and moved:
+        if outcome.failure is Failure.ERROR and moves:
             self._report.notes.append(
-                f"the model does not run with {len(moved)} operations on {name}: {outcome.detail}"
+                f"the model does not run with {len(moves)} operations on {name}: {outcome.detail}"
             )
             return False, None
         self._refused = outcome.failure is Failure.ERROR
@@ -172,8 +172,8 @@ class Investigation:
             size = self._max_independent(unjudged)
             if not size:
                 return
-            left = [operation for operation in unjudged if operation in self._unjudged]
-            waiting = deque(left[i : i + size] for i in range(0, len(left), size))
+            remaining = [operation for operation in unjudged if operation in self._unjudged]
+            waiting = deque(remaining[i : i + size] for i in range(0, len(remaining), size))
         failures = passed = 0
         while waiting:
             group = waiting.popleft()
@@ -285,13 +285,13 @@ class Investigation:
     def _trial(self, operations: Sequence[Operation], take: TakePart) -> tuple[Part, Outcome]:
         """Return operations as a model and its outcome, which is cached if they are few."""
         key = frozenset(operations), take
-        if key not in self._seen:
+        if key not in self._outcomes:
             part = take(operations)
             trial = part, self._run(part, _describe(operations))
             if len(operations) > _FEW:
                 return trial
-            self._seen[key] = trial
-        return self._seen[key]
+            self._outcomes[key] = trial
+        return self._outcomes[key]
 
     def _differs(self, part: Part, outcome: Outcome) -> bool:
         """Return whether the outcome of a part is wrong or a failure."""

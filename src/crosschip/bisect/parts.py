@@ -105,14 +105,14 @@ class Whole:
 def perturb_weights(part: Part, step: float, seed: int) -> Model:
     """Return a part with each weight changed by a relative step, up or down at random."""
     generator = np.random.default_rng(seed)
-    moved: dict[Operand, Operand] = {}
+    perturbed: dict[Operand, Operand] = {}
     operations = []
     for operation in part.model.operations:
         for operand in _weights(operation):
-            if operand not in moved:
+            if operand not in perturbed:
                 value = perturb(np.asarray(operand.value), step, generator)
-                moved[operand] = Operand(operand.name, operand.type, value)
-        inputs = tuple(None if o is None else moved.get(o, o) for o in operation.inputs)
+                perturbed[operand] = Operand(operand.name, operand.type, value)
+        inputs = tuple(None if o is None else perturbed.get(o, o) for o in operation.inputs)
         changed = inputs != operation.inputs
         operations.append(operation.with_inputs(inputs) if changed else operation)
     return Model(part.model.name, part.model.inputs, operations, part.model.outputs)
@@ -125,8 +125,8 @@ def perturb(array: Any, step: float, generator: np.random.Generator) -> Any:
     signs = generator.integers(0, 2, array.shape, np.int8) * 2 - 1
     with np.errstate(over="ignore", invalid="ignore"):
         wide = array if array.dtype == np.float64 else array.astype(np.float32)
-        moved: Array = (wide * (1 + step * signs).astype(wide.dtype)).astype(array.dtype)
-    return np.where(np.isfinite(moved.astype(np.float64)), moved, array)
+        perturbed: Array = (wide * (1 + step * signs).astype(wide.dtype)).astype(array.dtype)
+    return np.where(np.isfinite(perturbed.astype(np.float64)), perturbed, array)
 
 
 _REALS = frozenset(type_.dtype for type_ in FLOATS)

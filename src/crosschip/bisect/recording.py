@@ -77,7 +77,7 @@ class Recording:
         """
         again: list[Mapping[str, Any]] = []
 
-        def moved(name: str) -> Sequence[Any]:
+        def perturbed_outputs(name: str) -> Sequence[Any]:
             if not again:
                 again.extend(self._perturbed_outputs(part))
             return [outputs[name] for outputs in again]
@@ -87,7 +87,7 @@ class Recording:
                 outputs[name],
                 self.values[operand],
                 operand.type,
-                lambda name=name: moved(name),  # type: ignore[misc]
+                lambda name=name: perturbed_outputs(name),  # type: ignore[misc]
                 depth=part.depth,
                 precision=self.precision,
                 tolerance=self.tolerance,

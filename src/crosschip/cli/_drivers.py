@@ -116,8 +116,8 @@ def _view(title: str, reports: Sequence[DriverReport], rates: Rates | None) -> R
     )
     rows = list(_rows(reports, rates))
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
-    left = console.width - sum(widths[1:]) - len(widths)
-    widths[0] = max(_SHORTEST, min(widths[0], left))
+    available = console.width - sum(widths[1:]) - len(widths)
+    widths[0] = max(_SHORTEST, min(widths[0], available))
     for index, column in enumerate(_COLUMNS):
         justify: JustifyMethod = "left" if index < _WORDS else "right"
         shown.add_column(

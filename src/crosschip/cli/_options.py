@@ -260,8 +260,8 @@ def inputs(
     """Read the arrays of `--input NAME=FILE`, and add random ones for the other inputs."""
     read = {name: read_array(path) for name, path in files(texts).items()}
     sizes = {name: array.shape for name, array in read.items()}
-    known = {**shapes, **input_shapes(texts), **sizes}
-    return {**random_inputs(model, known, seed), **read}
+    shapes_by_name = {**shapes, **input_shapes(texts), **sizes}
+    return {**random_inputs(model, shapes_by_name, seed), **read}
 
 
 def cache(use: bool, folder: Path | None) -> bool | Path:

@@ -77,13 +77,13 @@ def clear(
     """Remove what is kept: all of it, or what the options say."""
     cache = _cache(folder)
     removed = cache.prune(max_mb * 2**20 if max_mb is not None else inf if damaged else 0)
-    left = cache.listing(whole=False)
+    remaining = cache.listing(whole=False)
     if as_json:
-        document({**_folder_fields(cache), "removed": removed, "left": len(left)})
+        document({**_folder_fields(cache), "removed": removed, "left": len(remaining)})
         return
     console.print(
-        f"{removed} entries removed, {len(left)} left, "
-        f"{_megabytes(sum(listed.size for listed in left))}"
+        f"{removed} entries removed, {len(remaining)} left, "
+        f"{_megabytes(sum(listed.size for listed in remaining))}"
     )
 
 

@@ -255,8 +255,8 @@ def _show_operators(packages: list[OpDefCollection], name: str, as_json: bool) -
     if as_json:
         document(descriptions)
         return
-    for collection, one in zip(packages, descriptions, strict=True):
-        _show_operator(collection.op_defs[name], one)
+    for collection, operator in zip(packages, descriptions, strict=True):
+        _show_operator(collection.op_defs[name], operator)
 
 
 def _show_operator(op_def: OpDef, description: dict[str, Any]) -> None:

@@ -68,17 +68,17 @@ def _open_devices(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
 
 
 def _device_names(name: str) -> type[Operator]:
-    known = every_operator()
-    operator = next((known[each] for each in known if each.lower() == name.lower()), None)
+    names = every_operator()
+    operator = next((names[each] for each in names if each.lower() == name.lower()), None)
     if operator is None:
-        near = did_you_mean(name, known)
+        near = did_you_mean(name, names)
         raise InputError(f"there is no operator {name!r}{near}; `crosschip ops` lists all")
     return operator
 
 
 def _print_all(described: list[dict[str, Any]], devices: Sequence[GuardedDevice]) -> None:
-    own = sum(op["package"] is not None for op in described)
-    packaged = f", {own} from packages" if own else ""
+    summary = sum(op["package"] is not None for op in described)
+    packaged = f", {summary} from packages" if summary else ""
     table(
         f"{len(described)} operators, {sum(op['core'] for op in described)} of them core{packaged}",
         ("operator", *(device.name for device in devices), "what it computes"),

@@ -43,10 +43,10 @@ def as_array(value: object, type_: TensorType) -> Array:
         raise InputError("has masked elements; pass array.filled(...), which says what they are")
     if element_type is ElementType.STRING:
         return _strings(np.asarray(array), type_)
-    wanted = element_type.dtype
-    if array.dtype.newbyteorder("=") == wanted:
+    dtype = element_type.dtype
+    if array.dtype.newbyteorder("=") == dtype:
         usual = np.require(np.asarray(array), array.dtype.newbyteorder("="), ("C", "A"))
-        return usual.view(wanted)
+        return usual.view(dtype)
     if _is_plain(value) and array.dtype.kind in _NUMBER_KINDS:
         return _convert_numbers(array, type_)
     raise InputError(

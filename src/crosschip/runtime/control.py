@@ -65,11 +65,11 @@ class ControlProgram(Program):
         bodies: Sequence[Execute],
         programs: Sequence[SegmentProgram],
     ) -> None:
-        place = {operand: index for index, operand in enumerate(inputs)}
+        index_of = {operand: index for index, operand in enumerate(inputs)}
         self._operation = operation
         self._where = f"{RUNTIME}: {operation.type} {operation.name!r}"
         self._sources = [
-            None if o is None else _in_c_order(o.value) if o.is_constant else place[o]
+            None if o is None else _in_c_order(o.value) if o.is_constant else index_of[o]
             for o in operation.inputs
         ]
         self._constants = [
@@ -92,8 +92,10 @@ class ControlProgram(Program):
             results = self._outputs(values, bodies or self._bodies)
         except ValueError as error:
             raise DeviceError(f"{self._where}: {error}") from error
-        wanted = [results[index] for index in self._output_indices]
-        return self._take_ownership(wanted, [v for v in values if v is not None] + self._constants)
+        returned = [results[index] for index in self._output_indices]
+        return self._take_ownership(
+            returned, [v for v in values if v is not None] + self._constants
+        )
 
     def close(self) -> None:
         for program in self.programs:
@@ -109,9 +111,9 @@ class ControlProgram(Program):
         owned: list[Array] = []
         for array in arrays:
             is_shared = any(np.may_share_memory(array, other) for other in occupied)
-            own = self._copy(array) if is_shared else self._contiguous(array)
-            owned.append(own)
-            occupied.append(own)
+            result = self._copy(array) if is_shared else self._contiguous(array)
+            owned.append(result)
+            occupied.append(result)
         return owned
 
     def _contiguous(self, array: Array) -> Array:
@@ -151,15 +153,15 @@ class _LoopProgram(ControlProgram):
         (body,) = bodies
         count = self._operation.states
         trips = None if values[0] is None else max(0, _number(values[0]))
-        going = values[1] is None or _is_true(values[1])
+        condition = values[1] is None or _is_true(values[1])
         state: Sequence[Array] = cast(list[Array], values[2 : 2 + count])
         captures = cast(list[Array], values[2 + count :])
         outputs = self._operation.outputs[count:]
         collected: list[list[Array]] = [[] for _ in outputs]
         trip = 0
-        while going and trip != trips:
+        while condition and trip != trips:
             results = body([np.array(trip), _TRUE, *state, *captures])
-            going = _is_true(results[0])
+            condition = _is_true(results[0])
             state = results[1 : 1 + count]
             for parts, part in zip(collected, results[1 + count :], strict=True):
                 parts.append(part)

@@ -38,11 +38,11 @@ def decide(
 ) -> Decision | str:
     """Return the placement's decision about an example on one device, or the device's reason."""
     model = model_of(operator, examples_of(operator)[index])
-    ask = device_query(device, options)
+    query = device_query(device, options)
     try:
-        return place(model, {device.name: ask}).decisions[0]
+        return place(model, {device.name: query}).decisions[0]
     except UnsupportedError:
-        return ask(model).answers[0].reason
+        return query(model).answers[0].reason
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:

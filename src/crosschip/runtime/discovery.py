@@ -147,10 +147,10 @@ def precision_of(name: str) -> Precision | None:
     try:
         return Precision(word)
     except ValueError:
-        known = [precision.value for precision in Precision]
+        precisions = [precision.value for precision in Precision]
         raise InputError(
-            f"device {name!r}: there is no precision {word!r}{did_you_mean(word, known)}; "
-            f"there are: {', '.join(known)}"
+            f"device {name!r}: there is no precision {word!r}{did_you_mean(word, precisions)}; "
+            f"there are: {', '.join(precisions)}"
         ) from None
 
 
@@ -159,14 +159,14 @@ def _open_in_process(
 ) -> Device:
     """Open a device in this process."""
     base, _, instance = name.partition(":")
-    known = device_class is not None
+    is_given_class = device_class is not None
     device_class = device_class or _load(base)
-    if instance and not known:
+    if instance and not is_given_class:
         present = [chip_info.name for chip_info in _probe(base, device_class)]
         if instance not in present:
-            there = [f"{base}:{other}" for other in present if other] or [base]
-            near = did_you_mean(name, there)
-            raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
+            names = [f"{base}:{other}" for other in present if other] or [base]
+            near = did_you_mean(name, names)
+            raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(names)}")
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
     except BaseException as error:  # foreign code: whatever it raises is its failure
@@ -198,11 +198,13 @@ def instances() -> Iterator[tuple[str, Instance]]:
 
 def report(name: str, instance: Instance | None = None) -> DeviceReport:
     """Open a device and describe it, or say why it is not available."""
-    seen = instance or next((present for known, present in instances() if known == name), None)
-    if seen is None:
+    chip = instance or next(
+        (present for chip_name, present in instances() if chip_name == name), None
+    )
+    if chip is None:
         return DeviceReport(name, reason=f"there is no device {name!r}")
-    if seen.problem:
-        return DeviceReport(name, reason=seen.problem)
+    if chip.problem:
+        return DeviceReport(name, reason=chip.problem)
     try:
         device = open_device(name)
         properties = dict(call(name, "listing properties", device.device.known_properties))
@@ -212,11 +214,11 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
     return DeviceReport(
         name,
         device.vendor,
-        seen.kind.value,
+        chip.kind.value,
         device.version,
-        seen.description,
-        seen.memory,
-        seen.simulated,
+        chip.description,
+        chip.memory,
+        chip.simulated,
         available=True,
         properties=properties,
     )
@@ -246,7 +248,7 @@ def automatic() -> list[str]:
     """
     usable = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
-    usable.sort(key=lambda one: (one[0] == "reference", order.index(one[1].kind)))
+    usable.sort(key=lambda item: (item[0] == "reference", order.index(item[1].kind)))
     return [name for name, _ in usable]
 
 
@@ -296,12 +298,12 @@ def _load(name: str) -> type[Device]:
     Raises:
         DeviceError: there is no such device, there are several, or it fails to load.
     """
-    known = origins()
-    origins_of_name = known.get(name, ())
+    all_origins = origins()
+    origins_of_name = all_origins.get(name, ())
     if not origins_of_name:
         raise DeviceError(
-            f"there is no device {name!r}{did_you_mean(name, known)}; "
-            f"installed are: {', '.join(known)} (see `crosschip devices`)"
+            f"there is no device {name!r}{did_you_mean(name, all_origins)}; "
+            f"installed are: {', '.join(all_origins)} (see `crosschip devices`)"
         )
     if len(origins_of_name) > 1:
         sources = " and ".join(sorted(origin.where() for origin in origins_of_name))

@@ -69,16 +69,18 @@ def narrow_array(tensor: Any) -> Array | None:
     capsule = tensor.__dlpack__()
     get = pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = c_void_p, (py_object, c_char_p)
-    held = cast(get(capsule, b"dltensor"), POINTER(_Tensor)).contents
-    element_type = _TYPES.get((held.code, held.bits))
-    if element_type is None or held.lanes != 1 or held.device_type != _PROCESSOR:
+    content = cast(get(capsule, b"dltensor"), POINTER(_Tensor)).contents
+    element_type = _TYPES.get((content.code, content.bits))
+    if element_type is None or content.lanes != 1 or content.device_type != _PROCESSOR:
         return None
     size = element_type.dtype.itemsize
     interface = {
         "version": 3,
-        "shape": tuple(held.shape[: held.ndim]),
-        "strides": tuple(size * s for s in held.strides[: held.ndim]) if held.strides else None,
+        "shape": tuple(content.shape[: content.ndim]),
+        "strides": tuple(size * s for s in content.strides[: content.ndim])
+        if content.strides
+        else None,
         "typestr": np.dtype(f"u{size}").str,
-        "data": ((held.data or 0) + held.byte_offset, True),
+        "data": ((content.data or 0) + content.byte_offset, True),
     }
     return np.asarray(_BorrowedMemory(capsule, interface)).view(element_type.dtype)

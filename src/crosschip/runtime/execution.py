@@ -149,9 +149,9 @@ class Plan:
     ) -> Sequence[Value]:
         """Compute the outputs from checked inputs; see `execute_values`."""
         values: list[Any] = [*inputs, *(None,) * (self._count - len(inputs))]
-        wanted = {
-            self._output_sources[index][0]: place
-            for index, place in targets.items()
+        targets_by_value = {
+            self._output_sources[index][0]: target
+            for index, target in targets.items()
             if isinstance(self._output_sources[index][0], int)
             and not self._output_sources[index][1]
         }
@@ -162,9 +162,9 @@ class Plan:
                     call(program.name, "running", submission.event.wait)
                 raise Abandoned
             if step.program.submits:
-                submissions.append(self._submit(step, values, wanted))
+                submissions.append(self._submit(step, values, targets_by_value))
             else:
-                self._run(step, values, wanted, awaited)
+                self._run(step, values, targets_by_value, awaited)
         for program, submission in submissions:
             call(program.name, "running", submission.event.wait)
             program.check_rules(submission.outputs)
@@ -194,15 +194,15 @@ class Plan:
         self,
         step: _Step,
         values: list[Any],
-        wanted: Mapping[int | Array, Value],
+        targets_by_value: Mapping[int | Array, Value],
         awaited: Awaited | None,
     ) -> None:
         """Run a program, into the caller's arrays if there are any."""
         inputs = [self._array(values[i], Copied.BETWEEN) for i in step.reads]
-        places = [wanted.get(i) for i in step.writes]
+        targets = [targets_by_value.get(i) for i in step.writes]
         arrays = None
-        if any(isinstance(place, np.ndarray) for place in places):
-            arrays = [place if isinstance(place, np.ndarray) else None for place in places]
+        if any(isinstance(target, np.ndarray) for target in targets):
+            arrays = [target if isinstance(target, np.ndarray) else None for target in targets]
         if awaited is not None:
             results = step.program.run_while(inputs, awaited, arrays)
         elif arrays is not None:
@@ -212,7 +212,7 @@ class Plan:
         self.keep(step.writes, values, results)
 
     def _submit(
-        self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
+        self, step: _Step, values: list[Any], targets_by_value: Mapping[int | Array, Value]
     ) -> tuple[SegmentProgram, Submission]:
         """Submit a run of a program, and store its future outputs."""
         program = step.program
@@ -223,28 +223,28 @@ class Plan:
             for value in (values[i] for i in step.reads)
         ]
         after = call(program.name, "taking on a run", _pending, inputs)
-        places = (wanted.get(i) for i in step.writes)
-        outputs = [place if isinstance(place, Buffer) else None for place in places]
+        targets = (targets_by_value.get(i) for i in step.writes)
+        outputs = [target if isinstance(target, Buffer) else None for target in targets]
         submission = program.submit(inputs, outputs, after)
         for index, buffer in zip(step.writes, submission.outputs, strict=False):
             values[index] = buffer
         return program, submission
 
-    def keep(self, places: Sequence[int], values: list[Any], results: Sequence[Any]) -> None:
+    def keep(self, indices: Sequence[int], values: list[Any], results: Sequence[Any]) -> None:
         """Store the outputs of a program for others, tensors in C order."""
-        for index, value in zip(places, results, strict=True):
+        for index, value in zip(indices, results, strict=True):
             if type(value) is np.ndarray and not value.flags.c_contiguous:
                 value = value.copy()  # the same value in another layout
                 self._copies.add(Copied.BETWEEN, value)
             values[index] = value
 
-    def _array(self, value: Value, place: Copied) -> Array:
+    def _array(self, value: Value, kind: Copied) -> Array:
         """Return a value as an array; copied if it is in device memory."""
         if type(value) is np.ndarray or not isinstance(value, Buffer):
             return value
         array = call("a buffer", "handing out its elements", value.array)
         if value.device is not None:
-            self._copies.add(place, array)
+            self._copies.add(kind, array)
         return array
 
     def _copy(self, value: Array) -> Array:

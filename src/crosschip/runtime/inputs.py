@@ -111,10 +111,12 @@ def random_inputs(
     shapes_by_name = {
         name: type_.substitute(all_sizes).static_shape for name, type_ in types.items()
     } | fixed
-    known = {name: shape for name, shape in shapes_by_name.items() if shape is not None}
-    if len(known) < len(types):
-        raise _open_sizes_error(model, fixed, sizes, [name for name in types if name not in known])
-    return {name: _random(name, types[name], known[name], generator) for name in types}
+    static_shapes = {name: shape for name, shape in shapes_by_name.items() if shape is not None}
+    if len(static_shapes) < len(types):
+        raise _open_sizes_error(
+            model, fixed, sizes, [name for name in types if name not in static_shapes]
+        )
+    return {name: _random(name, types[name], static_shapes[name], generator) for name in types}
 
 
 def _open_sizes_error(
@@ -133,8 +135,8 @@ def _open_sizes_error(
     """
     types = {name: operand.type for name, operand in model.inputs.items()}
     listed = " and ".join(f"input {name!r} is {types[name]}" for name in inputs)
-    known = {name: size for name, size in sizes.items() if isinstance(size, int)}
-    shapes = ShapeSearch(model, Sizes.of({}, [known]), fixed).first()
+    static_sizes = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    shapes = ShapeSearch(model, Sizes.of({}, [static_sizes]), fixed).first()
     hint = shortest({name: types[name].substitute(sizes) for name in inputs}, shapes)
     return InputError(
         f"{listed}, which leaves sizes open; say which, as in {as_options(hint)} "

@@ -44,5 +44,5 @@ def _specialize(model: Model, shapes: Mapping[str, Sequence[int | None] | int]) 
     types = {name: operand.type for name, operand in model.inputs.items()}
     open_sizes = (size for type_ in types.values() for size in type_.shape or ())
     sizes = {name for size in open_sizes if isinstance(size, Dimension) for name in size.names}
-    own = {name: shape for name, shape in shapes.items() if name in types or name in sizes}
-    return Specialize(*shapes_and_sizes(types, own))(model) if own else model
+    used = {name: shape for name, shape in shapes.items() if name in types or name in sizes}
+    return Specialize(*shapes_and_sizes(types, used))(model) if used else model

@@ -40,7 +40,7 @@ class Part(Protocol):
 
 
 class Outline(Protocol):
-    """A placed model as execution needs it; `placement.placing.Placement` implements it."""
+    """A placed model as execution needs it; `placement.placement.Placement` implements it."""
 
     @property
     def model(self) -> Model:

@@ -40,9 +40,9 @@ def check_targets(
         raise InputError(f"keep is {keep!r}, but must be a list of names of outputs")
     for name in (*targets, *keep):
         if name not in declared:
-            known = ", ".join(declared)
+            names = ", ".join(declared)
             near = did_you_mean(name, declared)
-            raise InputError(f"the model has no output {name!r}{near}; its outputs are {known}")
+            raise InputError(f"the model has no output {name!r}{near}; its outputs are {names}")
         if declared[name].type.element_type in PYTHONS_TYPES:
             raise InputError(
                 f"output {name!r} is of {declared[name].type.element_type}, which no "

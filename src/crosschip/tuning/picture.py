@@ -61,9 +61,9 @@ class _Scale:
     """The mapping of errors and speeds to pixels."""
 
     def __init__(self, errors: Sequence[float], speeds: Sequence[float], accuracy: float) -> None:
-        seen = [error for error in (*errors, accuracy) if error > 0] or [1.0]
-        self._least = math.floor(math.log10(min(seen))) - 1
-        self._most = math.ceil(math.log10(max(seen)) + 1e-9)
+        values = [error for error in (*errors, accuracy) if error > 0] or [1.0]
+        self._least = math.floor(math.log10(min(values))) - 1
+        self._most = math.ceil(math.log10(max(values)) + 1e-9)
         self._speed = max(1.2, *speeds) * 1.1 if speeds else 1.2
         self._accuracy = accuracy
 

@@ -164,13 +164,13 @@ def _ignore_progress(what: str) -> None:
 
 
 def _check_precisions(precisions: Sequence[str] | None) -> frozenset[str]:
-    known = {*(precision.value for precision in Precision), *BITS}
+    names = {*(precision.value for precision in Precision), *BITS}
     for name in precisions or ():
-        if name not in known:
+        if name not in names:
             raise InputError(
-                f"there is no precision {name!r}; there are: {', '.join(sorted(known))}"
+                f"there is no precision {name!r}; there are: {', '.join(sorted(names))}"
             )
-    return frozenset(known if precisions is None else {*precisions, Precision.FLOAT32.value})
+    return frozenset(names if precisions is None else {*precisions, Precision.FLOAT32.value})
 
 
 def _names(devices: str | Sequence[str]) -> list[str]:

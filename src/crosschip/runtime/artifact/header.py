@@ -203,9 +203,11 @@ def read_header(artifact: Artifact, *, plan: bool = False) -> Header:
 
 def _difference(theirs: Sequence[str], ours: Sequence[str]) -> tuple[str, str]:
     """Return the first lines in which two descriptions of machines differ."""
-    lines = [[line for text in one for line in text.splitlines()] for one in (theirs, ours)]
+    lines = [
+        [line for text in lines_of for line in text.splitlines()] for lines_of in (theirs, ours)
+    ]
     missing = [
-        next((line for line in one if line not in other), "")
-        for one, other in (lines, reversed(lines))
+        next((line for line in lines_of if line not in other), "")
+        for lines_of, other in (lines, reversed(lines))
     ]
     return missing[0], missing[1]

@@ -202,7 +202,7 @@ def load_file(
         header.options,
         dict(zip(device_segments(placement), stored, strict=True)),
     )
-    programs = [one.program for one in build_segments(placement, loading)]
+    programs = [built.program for built in build_segments(placement, loading)]
     details = Details(
         lambda: placement,
         lambda: header.identity,
@@ -234,7 +234,7 @@ def _recompiled_unconditionally(
     devices = {**{needs.name: devices[needs.name] for needs in header.devices}, **devices}
     compilation = Compilation(devices, header.options, conditions=False)
     recompiled, built = place_and_build(placement.model, compilation)
-    programs = [one.program for one in built]
+    programs = [item.program for item in built]
     details = Details(lambda: recompiled, lambda: header.identity)
     return assemble(recompiled, programs, devices, header.options, details, source=lambda: "off")
 
@@ -288,7 +288,7 @@ def _open_device(
     file: Artifact, required: DeviceRequirements, callers: Mapping[str, GuardedDevice]
 ) -> GuardedDevice:
     """Open a required device, or return the float32 variant of one of the caller's."""
-    same = [one for one in callers.values() if name_in(EXACT, one.name) == required.name]
+    same = [device for device in callers.values() if name_in(EXACT, device.name) == required.name]
     if same:
         return InPrecision(same[0], EXACT)
     try:

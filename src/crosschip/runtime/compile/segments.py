@@ -241,8 +241,8 @@ def build_segments(placement: Placement, make: BuildSegment) -> list[Built]:
     for future in futures:
         error = future.exception()
         if error is not None:
-            for one in built:
-                one.program.close()
+            for item in built:
+                item.program.close()
             raise error
     return built
 
@@ -394,12 +394,12 @@ def _compile_fixed(model: Model, compilation: Compilation, words: set[CacheWord]
         raise CompileError(str(error)) from error
     if placement.fallbacks:
         logger.warning("%s", placement.summary())
-    words.update(one.cache() for one in built)
-    programs = [one.program for one in built]
+    words.update(item.cache() for item in built)
+    programs = [item.program for item in built]
     whole = len(programs) == 1 and is_whole(placement) and not placement.conditions
     plan = Plan(placement, programs, Copies())
     run = programs[0].run if whole else plan.execute
-    loaded = sum(one.cache() == "hit" for one in built)
+    loaded = sum(item.cache() == "hit" for item in built)
     return Compiled(
         run, plan, whole, loaded, lambda: _save_programs(placement, programs, compilation)
     )

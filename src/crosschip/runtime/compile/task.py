@@ -228,7 +228,7 @@ class _Task:
         record_strategies(placement, compilation)
         placement.settings = engine_settings(compilation.devices, prepared.options)
         placement.in_float = prepared.mixed.operations
-        words = [one.cache for one in built]
+        words = [item.cache for item in built]
         several = len(prepared.devices) > 1
         details = Details(
             lambda: placement,
@@ -239,7 +239,7 @@ class _Task:
         )
         return assemble(
             placement,
-            [one.program for one in built],
+            [item.program for item in built],
             compilation.devices,
             prepared.options,
             details,

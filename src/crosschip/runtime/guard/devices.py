@@ -257,11 +257,11 @@ def on_death(
     """
     removals = [
         call(device.name, "taking note", device.device.on_death, callback)
-        for device in {id(one.device): one for one in devices}.values()
+        for device in {id(item.device): item for item in devices}.values()
     ]
 
     def remove() -> None:
-        for one in removals:
-            one()
+        for item in removals:
+            item()
 
     return remove

@@ -115,8 +115,8 @@ class GuardedProgram(SegmentProgram):
     def run_into(self, inputs: Sequence[Array], targets: Sequence[Array | None]) -> Sequence[Array]:
         inputs = self._align_inputs(inputs)
         usable = [
-            place if place is not None and self._is_writable(type_, place, inputs) else None
-            for type_, place in zip(self._types, targets, strict=True)
+            target if target is not None and self._is_writable(type_, target, inputs) else None
+            for type_, target in zip(self._types, targets, strict=True)
         ]
         results = call(self.name, "running", self.program.run_into, inputs, usable)
         return self._checked(inputs, results)
@@ -144,9 +144,9 @@ class GuardedProgram(SegmentProgram):
         if not isinstance(submission, Submission):
             raise self._mismatch(f"returned {kind_of(submission)} where a Submission belongs")
         buffers: list[Buffer] = call(self.name, "taking on a run", list, submission.outputs)
-        wanted = len(self._outputs) + len(self._rules)
-        if len(buffers) != wanted:
-            raise self._mismatch(f"returned {len(buffers)} outputs where {wanted} belong")
+        count = len(self._outputs) + len(self._rules)
+        if len(buffers) != count:
+            raise self._mismatch(f"returned {len(buffers)} outputs where {count} belong")
         for (name, operand), buffer in zip(self._outputs, buffers, strict=False):
             if not isinstance(buffer, Buffer):
                 raise self._mismatch(f"returned {kind_of(buffer)} for {name!r}, not a Buffer")
@@ -230,16 +230,16 @@ class GuardedProgram(SegmentProgram):
                 self.copies.add(Copied.INPUT, array)
         return arrays
 
-    def _is_writable(self, type_: TensorType, place: Array, inputs: Sequence[Array]) -> bool:
+    def _is_writable(self, type_: TensorType, target: Array, inputs: Sequence[Array]) -> bool:
         """Return whether a program may write an output of the type into an array."""
         return (
-            type(place) is np.ndarray
-            and place.dtype == type_.element_type.dtype
-            and place.shape == type_.static_shape
-            and place.flags.c_contiguous
-            and place.flags.aligned
-            and place.ctypes.data % self._alignment == 0
-            and not any(np.may_share_memory(place, array) for array in inputs)
+            type(target) is np.ndarray
+            and target.dtype == type_.element_type.dtype
+            and target.shape == type_.static_shape
+            and target.flags.c_contiguous
+            and target.flags.aligned
+            and target.ctypes.data % self._alignment == 0
+            and not any(np.may_share_memory(target, array) for array in inputs)
         )
 
     def _checked(self, inputs: Sequence[Array], outputs: Any) -> Sequence[Array]:
@@ -307,9 +307,9 @@ class GuardedProgram(SegmentProgram):
     def _check_shapes(
         self, of_outputs: Sequence[Shape], inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
-        wanted = len(self._outputs) + len(self._rules)
-        if len(outputs) != wanted:
-            raise self._mismatch(f"returned {len(outputs)} outputs where {wanted} belong")
+        count = len(self._outputs) + len(self._rules)
+        if len(outputs) != count:
+            raise self._mismatch(f"returned {len(outputs)} outputs where {count} belong")
         sizes = self._reader.read(shapes_of(self._tensors_in, inputs))
         if self._shape_check.fits(of_outputs, sizes):
             return
@@ -372,9 +372,9 @@ def _align(array: Array, alignment: int) -> Array:
         return array
     if array.ctypes.data % alignment == 0:
         return array
-    room = np.empty(array.nbytes + alignment, np.uint8)
-    start = -room.ctypes.data % alignment
-    copy: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    memory = np.empty(array.nbytes + alignment, np.uint8)
+    start = -memory.ctypes.data % alignment
+    copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 

@@ -101,10 +101,10 @@ class MixedPrecisionModel:
             )
             line = self.in_float32.get(operation)
             if line is not None:
-                places = dict.fromkeys(exact.get(name, name) for name in allowed.devices)
+                names = dict.fromkeys(exact.get(name, name) for name in allowed.devices)
                 reasons = [allowed.why] if operation in constraints.allowed_devices else []
                 allowed = AllowedDevices(
-                    tuple(places), "; ".join([*reasons, f"kept in float32 by {line}"])
+                    tuple(names), "; ".join([*reasons, f"kept in float32 by {line}"])
                 )
             allowed_devices[operation] = allowed
         return replace(constraints, allowed_devices=allowed_devices)

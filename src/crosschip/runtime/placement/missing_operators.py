@@ -53,8 +53,10 @@ def rank_missing_operators(models: Sequence[Model], ask: Ask) -> list[MissingOpe
     new_operators: list[str] = []
     entries = [_entry(models, ask, new_operators, "", 0, ())]
     declined, edges = list(_declined(models, ask)), list(_edges(models))
-    while left := {operation.type for operation, _ in declined} - set(new_operators):
-        best = max(sorted(left), key=lambda type_: _benefit(edges, declined, new_operators, type_))
+    while remaining := {operation.type for operation, _ in declined} - set(new_operators):
+        best = max(
+            sorted(remaining), key=lambda type_: _benefit(edges, declined, new_operators, type_)
+        )
         new_operators.append(best)
         reasons = Counter(reason for operation, reason in declined if operation.type == best)
         details = tuple(reason for reason, _ in reasons.most_common())

@@ -168,13 +168,13 @@ def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
         return f"the model has no operator of type {written!r}{hint}"
     if entry.lists.count(":") > 1:
         return f"{entry.brief!r} has more than two lists of names; write type:inputs:outputs"
-    wanted = {*entry.inputs, *entry.outputs}
+    names = {*entry.inputs, *entry.outputs}
     alike = sorted(
         (form for form in forms if form.type == entry.type),
-        key=lambda form: -len(wanted.intersection((*form.inputs, *form.outputs))),
+        key=lambda form: -len(names.intersection((*form.inputs, *form.outputs))),
     )
     lines = [_shortened(line_of(form)) for form in alike[:_MAX_COMPARED]]
-    near = get_close_matches(entry.brief, lines, 1, 0) if len(wanted) else lines
+    near = get_close_matches(entry.brief, lines, 1, 0) if len(names) else lines
     return f"no operator is {entry.brief!r}; the nearest is {near[0]!r}"
 
 
@@ -284,13 +284,13 @@ def _list_ends(text: str, starts: Iterable[int], names: Sequence[str]) -> set[in
     for name in filter(None, names):
         by_length.setdefault(len(name), set()).add(name)
     ends: set[int] = set()
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending = list(starts)
     while pending:
         start = _skip(_SEPARATORS, text, pending.pop())
-        if start in seen:
+        if start in visited:
             continue
-        seen.add(start)
+        visited.add(start)
         ends.add(start)
         for length, candidates in by_length.items():
             if text[start : start + length] in candidates:

@@ -119,9 +119,9 @@ class _Merger:
     ) -> Iterator[Devices]:
         for section in movable:
             for target in self._answers:
-                moved = self._move(assigned_devices, [section], target)
-                if moved is not None:
-                    yield moved
+                candidate = self._move(assigned_devices, [section], target)
+                if candidate is not None:
+                    yield candidate
         yield from self._joint_moves(assigned_devices, movable)
 
     def _moves_by_device(
@@ -131,9 +131,9 @@ class _Merger:
         for device in reversed(list(self._answers)):
             sections = [section for section in movable if section[0] == device]
             for target in self._answers:
-                moved = self._move(assigned_devices, sections, target)
-                if moved is not None:
-                    yield moved
+                candidate = self._move(assigned_devices, sections, target)
+                if candidate is not None:
+                    yield candidate
         yield from self._joint_moves(assigned_devices, movable)
 
     def _joint_moves(
@@ -141,9 +141,9 @@ class _Merger:
     ) -> Iterator[Devices]:
         """Move all segments to a device that supports them; only adjacent ones merge."""
         for target in self._answers:
-            moved = self._move(assigned_devices, movable, target)
-            if moved is not None:
-                yield moved
+            candidate = self._move(assigned_devices, movable, target)
+            if candidate is not None:
+                yield candidate
 
     def _with_fewer_devices(self, assigned_devices: Devices) -> Iterator[Devices]:
         """Use only some of the devices, for all operations that they support."""
@@ -162,13 +162,13 @@ class _Merger:
         self, assigned_devices: Devices, sections: Sequence[Section], target: str
     ) -> Devices | None:
         """Move segments to another device; return `None` if it supports none of them."""
-        moved = None
+        result = None
         for device, run in sections:
             if device != target and all(self._can_move_to(target, index) for index in run):
-                moved = moved or list(assigned_devices)
+                result = result or list(assigned_devices)
                 for index in run:
-                    moved[index] = target
-        return moved
+                    result[index] = target
+        return result
 
     def _can_move_to(self, device: str, index: int) -> bool:
         """Return whether a device supports an operation that is in none of its groups."""

@@ -207,8 +207,8 @@ def _readers(model: Model) -> Sequence[Sequence[int]]:
     while first < len(pairs):
         source = pairs[first] // count
         last = bisect_left(pairs, (source + 1) * count, first)
-        own = [pair - source * count for pair in pairs[first:last]]
-        readers[source] = tuple(own if len(own) == 1 else sorted(set(own)))
+        nodes = [pair - source * count for pair in pairs[first:last]]
+        readers[source] = tuple(nodes if len(nodes) == 1 else sorted(set(nodes)))
         first = last
     return readers
 
@@ -225,12 +225,12 @@ def topological_order(
         readers: for each task, the tasks that wait for it.
         groups: disjoint sets of tasks.
     """
-    left = [sorted(group) for group in groups if len(group) > 1]
+    remaining = [sorted(group) for group in groups if len(group) > 1]
     while True:
-        order, stuck = _try_order(readers, left)
+        order, stuck = _try_order(readers, remaining)
         if not stuck:
             return order
-        left.remove(max((group for group in left if stuck.issuperset(group)), key=len))
+        remaining.remove(max((group for group in remaining if stuck.issuperset(group)), key=len))
 
 
 def _try_order(

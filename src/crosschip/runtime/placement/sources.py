@@ -68,16 +68,18 @@ def sources_of(model: Model) -> Sequence[Source]:
     origins_in: list[list[Origin]] = []
     operations_in: list[list[Operation]] = []
     number_of: dict[Origin, int] = {}
-    moved: dict[int, int] = {}
+    merged_into: dict[int, int] = {}
     for operation in every_operation(model):
         origins = origins_of(operation)
-        numbers = {_resolve(moved, number_of[origin]) for origin in origins if origin in number_of}
+        numbers = {
+            _resolve(merged_into, number_of[origin]) for origin in origins if origin in number_of
+        }
         number = min(numbers, default=len(origins_in))
         if not numbers:
             origins_in.append([])
             operations_in.append([])
         for other in sorted(numbers - {number}):
-            moved[other] = number
+            merged_into[other] = number
             origins_in[number] += origins_in[other]
             operations_in[number] += operations_in[other]
         for origin in origins:
@@ -88,11 +90,11 @@ def sources_of(model: Model) -> Sequence[Source]:
     return [
         Source(tuple(origins), operations_in[number])
         for number, origins in enumerate(origins_in)
-        if number not in moved
+        if number not in merged_into
     ]
 
 
-def _resolve(moved: dict[int, int], number: int) -> int:
-    while number in moved:
-        number = moved[number]
+def _resolve(merged_into: dict[int, int], number: int) -> int:
+    while number in merged_into:
+        number = merged_into[number]
     return number

@@ -29,8 +29,8 @@ class GuardedSession(SegmentProgram):
     ) -> None:
         model = program.model
         carried_inputs, carried_outputs = (
-            {one.input for one in carried},
-            {one.output for one in carried},
+            {pair.input for pair in carried},
+            {pair.output for pair in carried},
         )
         inputs = [item for i, item in enumerate(model.inputs.items()) if i not in carried_inputs]
         outputs = [item for i, item in enumerate(model.outputs.items()) if i not in carried_outputs]

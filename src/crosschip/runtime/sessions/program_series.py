@@ -21,12 +21,12 @@ class _StateLocation:
     """The location of a state input in a session of the program that writes and reads it."""
 
     session: GuardedSession
-    place: int
+    index: int
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the input in the next run."""
-        return self.session.shape(self.place)
+        return self.session.shape(self.index)
 
 
 class Series:
@@ -73,7 +73,7 @@ class Series:
         """Return the value of a state input in the next run, by its index."""
         current = self._inputs[index]
         if isinstance(current, _StateLocation):
-            return current.session.read(current.place)
+            return current.session.read(current.index)
         array: Array = current.array() if isinstance(current, Buffer) else current
         return array.copy()
 
@@ -81,7 +81,7 @@ class Series:
         """Set the value of a state input in the next run, which must not change, by its index."""
         current = self._inputs[index]
         if isinstance(current, _StateLocation):
-            current.session.write(current.place, array)
+            current.session.write(current.index, array)
         else:
             self._inputs[index] = array
 
@@ -133,13 +133,13 @@ class Series:
             reads, makes = inputs[input], outputs[output]
             is_own = reads in segment.inputs and makes in segment.outputs
             if is_own and read[reads] == read[makes] == 1:
-                one = Carried(segment.outputs.index(makes), segment.inputs.index(reads))
-                if all(one.output != other.output for other in carried.values()):
-                    carried[input] = one
+                candidate = Carried(segment.outputs.index(makes), segment.inputs.index(reads))
+                if all(candidate.output != other.output for other in carried.values()):
+                    carried[input] = candidate
         session = session_of(program, list(carried.values()))
         if session is None:
             return program
         self._sessions.append(session)
-        for place, input in enumerate(carried):
-            self._inputs[input] = _StateLocation(session, place)
+        for index, input in enumerate(carried):
+            self._inputs[input] = _StateLocation(session, index)
         return session

@@ -309,9 +309,9 @@ def check_start(operands: Mapping[str, Operand], start: object) -> dict[str, Arr
     arrays: dict[str, Array] = {}
     for name, value in start.items():
         if name not in operands:
-            known = ", ".join(operands)
+            names = ", ".join(operands)
             near = did_you_mean(str(name), operands)
-            raise InputError(f"the session does not keep an input {name!r}{near}; it keeps {known}")
+            raise InputError(f"the session does not keep an input {name!r}{near}; it keeps {names}")
         type_ = operands[name].type
         try:
             array = as_array(value, type_)
@@ -345,10 +345,10 @@ def default_start(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> Arr
 def _size(name: str, type_: TensorType, size: Dim, sizes: Mapping[str, Dim]) -> int:
     if not isinstance(size, Dimension):
         return size
-    known = None if size.name is None else sizes.get(size.name, 0)
-    if not isinstance(known, int) or size.name is None or size.name.startswith("?"):
+    value = None if size.name is None else sizes.get(size.name, 0)
+    if not isinstance(value, int) or size.name is None or size.name.startswith("?"):
         raise InputError(
             f"what {name!r} begins with is not known, which is {type_}: size {size} has no name of "
             f"its own; say it with start={{{name!r}: …}}"
         )
-    return known
+    return value

@@ -56,10 +56,10 @@ def sizes_from(
         for name, (least, most) in bounds.items():
             if not least <= profile.get(name, least) <= most:
                 raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
-    known = open_names(types.values())
+    names_of_model = open_names(types.values())
     for name in (*bounds, *(name for profile in all_profiles for name in profile)):
-        if name not in known:
-            names = ", ".join(known) or "none"
+        if name not in names_of_model:
+            names = ", ".join(names_of_model) or "none"
             raise InputError(f"the model has no open size {name!r}; its open sizes are {names}")
     return Sizes.of(bounds, all_profiles, specializations)
 

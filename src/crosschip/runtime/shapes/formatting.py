@@ -31,11 +31,13 @@ def shortest(
     """
     unnamed = [n for n, t in types.items() if t.shape is None or any(map(is_unknown, t.shape))]
     whole = {name: shapes[name] for name in unnamed if name in shapes}
-    known = bind(types, whole)
+    bound_sizes = bind(types, whole)
     all_sizes = bind(types, {name: shape for name, shape in shapes.items() if name in types})
-    left = {name: type_.substitute(known) for name, type_ in types.items() if name not in whole}
+    remaining = {
+        name: type_.substitute(bound_sizes) for name, type_ in types.items() if name not in whole
+    }
     sizes: dict[str, int] = {}
-    for name in open_names(left.values()):
+    for name in open_names(remaining.values()):
         size = all_sizes.get(name)
         if name in types or not isinstance(size, int):
             return {name: shapes[name] for name, type_ in types.items() if _is_open(type_)}

@@ -150,8 +150,8 @@ def _record_axis(operand: Operand, name: str, axis: int | None, axes: dict[Opera
     if shape is None or operand.type.element_type in PYTHONS_TYPES:
         return False
     axes_with_size = [
-        place
-        for place, size in enumerate(shape)
+        index
+        for index, size in enumerate(shape)
         if isinstance(size, Dimension) and name in size.names
     ]
     if axis is None:
@@ -222,7 +222,7 @@ def _pad_array(array: Array, shape: tuple[int, ...]) -> Array:
 def _crop_slices(
     rank: int, axes: Sequence[tuple[str, int]], sizes: Mapping[str, int]
 ) -> tuple[slice, ...]:
-    places = [slice(None)] * rank
+    slices = [slice(None)] * rank
     for name, axis in axes:
-        places[axis] = slice(sizes[name])
-    return tuple(places)
+        slices[axis] = slice(sizes[name])
+    return tuple(slices)

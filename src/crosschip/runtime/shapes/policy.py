@@ -72,10 +72,10 @@ def _ranks_follow_from_sizes(model: Model) -> bool:
         if any(output.type.shape is None for output in operation.outputs)
         and all(operand is None or operand.type.shape is not None for operand in operation.inputs)
     ]
-    known = all(operand.type.shape is not None for operand in model.inputs.values())
+    known_ranks = all(operand.type.shape is not None for operand in model.inputs.values())
     return (
         bool(opening)
-        and known
+        and known_ranks
         and all(isinstance(operation, Operator) for operation in opening)
         and not any(map(is_data_dependent, model.operations))
     )

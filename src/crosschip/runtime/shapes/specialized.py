@@ -119,10 +119,10 @@ class SpecializedProgram(SegmentProgram):
         if self._padding is not None and self._padding.shapes(shapes) != shapes:
             results = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
             return Submission.on_host(results, outputs)
-        held = [
+        elements = [
             call(self.name, "handing out elements", inputs[i].array) for i in self._value_inputs
         ]
-        lease = self._pool.take((shapes, _elements(held)))
+        lease = self._pool.take((shapes, _elements(elements)))
         try:
             submission = lease.value.submit(inputs, outputs, after)
         except BaseException:
@@ -134,11 +134,11 @@ class SpecializedProgram(SegmentProgram):
     def prepare(self, sizes: Mapping[str, Dim]) -> None:
         types = [type_.substitute(sizes) for type_ in self._types]
         shapes = [type_.static_shape for type_ in types]
-        held = [_numbers(types[index].shape_value or ()) for index in self._value_inputs]
-        known = tuple([shape for shape in shapes if shape is not None])
-        elements = tuple([numbers for numbers in held if numbers is not None])
-        if len(known) == len(shapes) and len(elements) == len(held):
-            wider = known if self._padding is None else self._padding.shapes(known)
+        values = [_numbers(types[index].shape_value or ()) for index in self._value_inputs]
+        static = tuple([shape for shape in shapes if shape is not None])
+        elements = tuple([numbers for numbers in values if numbers is not None])
+        if len(static) == len(shapes) and len(elements) == len(values):
+            wider = static if self._padding is None else self._padding.shapes(static)
             self.make((wider, elements))
 
     def make(self, key: ShapeKey) -> None:
@@ -163,11 +163,11 @@ class SpecializedProgram(SegmentProgram):
         Raises:
             DeviceError: a device failed to save one.
         """
-        held = self._pool.borrow()
+        leases = self._pool.borrow()
         try:
-            saved = [lease.value.saved() for _, lease in held]
+            saved = [lease.value.saved() for _, lease in leases]
         finally:
-            for _, lease in held:
+            for _, lease in leases:
                 self._pool.release(lease, used=False)
         programs: dict[Entry, bytes] = {}
         for entries in saved:
@@ -178,7 +178,7 @@ class SpecializedProgram(SegmentProgram):
         shapes = ShapePrograms(
             tuple(self.compilers),
             {name: tuple(sizes) for name, sizes in buckets.items()},
-            tuple([key for key, _ in held]),
+            tuple([key for key, _ in leases]),
             tuple(programs),
         )
         return shapes, list(programs.values())
@@ -214,13 +214,13 @@ class SpecializedProgram(SegmentProgram):
         """
         shapes, elements = key
         operands = list(self._model.inputs.values())
-        held = {
+        values = {
             operands[index]: np.array(numbers, self._types[index].element_type.dtype).reshape(
                 shapes[index]
             )
             for index, numbers in zip(self._value_inputs, elements, strict=True)
         }
-        model = fix_sizes(self._model, shapes, held, self.name)
+        model = fix_sizes(self._model, shapes, values, self.name)
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
@@ -279,14 +279,16 @@ class _Specialization:
             for event in after:
                 event.wait()
             return Submission.on_host(self.run([buffer.array() for buffer in inputs]), targets)
-        wanted = [
-            place for place, m in zip(targets, self._results, strict=True) if isinstance(m, int)
+        computed_targets = [
+            target for target, m in zip(targets, self._results, strict=True) if isinstance(m, int)
         ]
         (program,) = compiled.plan.programs
-        submission = program.submit([inputs[index] for index in self._reads], wanted, after)
+        submission = program.submit(
+            [inputs[index] for index in self._reads], computed_targets, after
+        )
         buffers = [
-            submission.outputs[m] if isinstance(m, int) else _write_output(m.copy(), place)
-            for m, place in zip(self._results, targets, strict=True)
+            submission.outputs[m] if isinstance(m, int) else _write_output(m.copy(), target)
+            for m, target in zip(self._results, targets, strict=True)
         ]
         check = program.check_rules
         return Submission(
@@ -360,12 +362,12 @@ def _elements(arrays: Sequence[Array]) -> tuple[tuple[int, ...], ...]:
 
 def _numbers(sizes: Sequence[Dim]) -> tuple[int, ...] | None:
     """Return the sizes, if all of them are numbers."""
-    known = tuple([size for size in sizes if isinstance(size, int)])
-    return known if len(known) == len(sizes) else None
+    numbers = tuple([size for size in sizes if isinstance(size, int)])
+    return numbers if len(numbers) == len(sizes) else None
 
 
-def _write_output(array: Array, place: Buffer | None) -> Buffer:
-    if place is None:
+def _write_output(array: Array, target: Buffer | None) -> Buffer:
+    if target is None:
         return HostBuffer(array)
-    place.write(array)
-    return place
+    target.write(array)
+    return target
