@@ -362,7 +362,7 @@ def test_a_log_says_what_takes_long(
         pass
     clock = iter([0.0, 2.0, 32.0, 62.0])
     monkeypatch.setattr(_show, "monotonic", lambda: next(clock))
-    _show.say_until(Impatient(), "compiling [b]")
+    _show.show_progress(Impatient(), "compiling [b]")
     assert capsys.readouterr().err == (
         "compiling [b] …\ncompiling [b] … (32 s)\ncompiling [b] … (62 s)\n"
     )

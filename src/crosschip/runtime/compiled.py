@@ -298,7 +298,6 @@ class CompiledModel(TrackedRuns, Closing):
         self._before = self._segment_statistics()
 
     def _segment_statistics(self) -> list[SegmentStatistics]:
-        """Return the statistics of each segment over all runs."""
         return [statistics for program in self._programs for statistics in program.statistics()]
 
     def profile(
@@ -453,7 +452,6 @@ class CompiledModel(TrackedRuns, Closing):
             self._running.pop()
 
     def _encode(self) -> Iterator[bytes | memoryview]:
-        """Return the content of the model's file."""
         from crosschip.runtime.artifact.container import encode
         from crosschip.runtime.artifact.header import KIND
 
