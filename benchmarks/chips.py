@@ -27,7 +27,7 @@ from benchmarks.samples import NETWORKS, example, file_of, in_float16, in_float3
 from benchmarks.subject import Column, Row
 from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Array, Model
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 
 FLOAT16, INT8 = "float16", "int8"
 LIMIT = 1e-2

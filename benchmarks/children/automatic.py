@@ -5,7 +5,7 @@ import sys
 from unittest.mock import patch
 
 import crosschip
-from crosschip.runtime.measuring import measure
+from crosschip.runtime.device_timing import measure
 
 
 def main(path: str, shapes: str, cache: str) -> None:

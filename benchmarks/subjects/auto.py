@@ -25,7 +25,7 @@ from benchmarks.neighbours import Watch
 from benchmarks.subject import Column, Row
 from crosschip.bench.timing import interleave
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.shapes.words import shapes_in_words
+from crosschip.runtime.shapes.formatting import shapes_in_words
 
 LIMIT = 0.98
 BAR = f"measured at sizes that run, and at least {LIMIT:g} of the fastest device"

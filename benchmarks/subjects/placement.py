@@ -24,7 +24,7 @@ from crosschip.ir import Model
 from crosschip.lowering.decomposition import Ask
 from crosschip.passes import simplify
 from crosschip.runtime.placement.options import PlacementOptions
-from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.placement.placement import Placement, place
 from crosschip.runtime.placement.sources import sources_of
 
 LIMITS = {10_000: 2.0, 100_000: 30.0}

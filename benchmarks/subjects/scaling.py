@@ -28,7 +28,7 @@ from crosschip.hal import YES, Offer, Support
 from crosschip.ir import Operation
 from crosschip.lowering.decomposition import Ask
 from crosschip.passes import simplify
-from crosschip.runtime.placement.placing import place
+from crosschip.runtime.placement.placement import place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 import_module("crosschip._interpreter").check()
 
-_HOMES = {
+_MODULES = {
     "Budget": "crosschip.ir",
     "Builder": "crosschip.ir",
     "CompiledModel": "crosschip.runtime.compiled",
@@ -73,15 +73,15 @@ _HOMES = {
     "tune": "crosschip.tuning.tuning",
 }
 
-__all__ = sorted([*_HOMES, "__version__"])
+__all__ = sorted([*_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("importlib.metadata").version("crosschip")
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'crosschip' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

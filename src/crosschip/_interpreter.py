@@ -1,19 +1,15 @@
-"""The interpreter that crosschip is imported in."""
+"""The check of the interpreter that imports crosschip."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
 _MODULES = ("_interpreters", "_xxsubinterpreters")
-"""The module of the standard library that knows interpreters: from Python 3.13 on, and before."""
+"""The standard library's module of interpreters: from Python 3.13 on, and before."""
 
 
 def check() -> None:
-    """Refuse an interpreter in which NumPy cannot be imported, with a sentence.
-
-    Raises:
-        ImportError: it is not the main one, and another one has imported NumPy.
-    """
+    """Raise ImportError if this is a subinterpreter in which NumPy cannot be imported."""
     if not _is_main():
         try:
             import_module("numpy")
@@ -26,7 +22,7 @@ def check() -> None:
 
 
 def _is_main() -> bool:
-    """Tell whether this is the interpreter that the process began with, as far as is known."""
+    """Return whether this is the main interpreter, also if that is unknown."""
     for name in _MODULES:
         try:
             interpreters = import_module(name)

@@ -1,9 +1,8 @@
-"""ONNX's protobuf messages, and how they are made, without the rest of the onnx library.
+"""ONNX's protobuf messages and functions that create them, without the rest of the onnx library.
 
-Importing `onnx` takes longer than most models take to be read: schemas, checkers and other forms of
-files come with it. The messages are one generated module in it, which is loaded here alone. Their
-classes are those of `onnx`, whichever of the two is imported first: protobuf has one class for each
-message of a process.
+Importing `onnx` takes longer than reading most models, because of schemas and checkers. Here only
+its generated module of messages is loaded. The classes are the same as those of `onnx`, because
+protobuf has one class per message in a process.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ _GENERATED = "onnx_ml_pb2"
 
 
 def _messages() -> ModuleType:
-    """The module that has them: the generated one, or `onnx` itself where that has no such file."""
+    """Return the module with the messages: the generated one, or `onnx` if it has no such file."""
     spec = None if "onnx" in sys.modules else find_spec("onnx")
     if spec is not None and spec.origin is not None:
         generated = Path(spec.origin).with_name(f"{_GENERATED}.py")
-        # It has a name of its own here, so that `onnx` finds all its modules as it expects them.
-        found = spec_from_file_location(f"{__name__}.{_GENERATED}", generated)
-        if generated.is_file() and found is not None and found.loader is not None:
-            module = module_from_spec(found)
-            found.loader.exec_module(module)
+        # Under another name, so that a later import of `onnx` loads its own module.
+        module_spec = spec_from_file_location(f"{__name__}.{_GENERATED}", generated)
+        if generated.is_file() and module_spec is not None and module_spec.loader is not None:
+            module = module_from_spec(module_spec)
+            module_spec.loader.exec_module(module)
             return module
     return import_module("onnx")
 
@@ -84,7 +83,7 @@ ELEMENT_TYPES: dict[int, ElementType] = {
 """The element type for each ONNX data type of numbers that has one."""
 
 OPERAND_TYPES = {**ELEMENT_TYPES, TensorProto.STRING: ElementType.STRING}
-"""The same, with that of strings, which only extension operations read and make."""
+"""The same, with strings, which only extension operations read and write."""
 
 CODES = {known: code for code, known in OPERAND_TYPES.items()}
 """The ONNX data type for each element type that has one."""
@@ -101,29 +100,29 @@ _MANY = (
     (Real, "floats", AttributeProto.FLOATS),
     (bytes, "strings", AttributeProto.STRINGS),
 )
-"""The Python type of a value, or of each value of a list, the field for it, and what it says."""
+"""The Python type of a value or of a list's elements, the field, and the attribute's type."""
 
 
 def make_attribute(name: str, value: object) -> AttributeProto:
-    """An attribute of a node: a number, a text, a tensor, a graph, or a list of numbers or texts.
+    """Create an attribute: a number, text, tensor, graph, or list of numbers or texts.
 
     Raises:
-        TypeError: the value is something else, or a list with nothing in it.
+        TypeError: the value has another type, or is an empty list.
     """
     value = value.encode() if isinstance(value, str) else value
     for kind, field, code in _SINGLE:
         if isinstance(value, kind):
-            # Yes and no are integers, but not to protobuf.
-            return _filled(name, code, field, int(value) if isinstance(value, bool) else value)
+            # protobuf does not accept bool as an integer.
+            return _attribute(name, code, field, int(value) if isinstance(value, bool) else value)
     if isinstance(value, Iterable):
         values = [each.encode() if isinstance(each, str) else each for each in value]
         for kind, field, code in _MANY if values else ():
             if all(isinstance(each, kind) for each in values):
-                return _filled(name, code, field, values)
+                return _attribute(name, code, field, values)
     raise TypeError(f"{value!r} is no value of the attribute {name!r}")
 
 
-def _filled(
+def _attribute(
     name: str, code: AttributeProto.AttributeType, field: str, value: Any
 ) -> AttributeProto:
     return AttributeProto(name=name, type=code, **{field: value})
@@ -137,43 +136,43 @@ def make_node(
     domain: str = "",
     **attributes: object,
 ) -> NodeProto:
-    """A node with attributes, of which those that are `None` are left out."""
-    given = [
+    """Create a node; attributes that are `None` are left out."""
+    attributes_list = [
         make_attribute(n, value) for n, value in sorted(attributes.items()) if value is not None
     ]
-    made = NodeProto(op_type=type, input=inputs, output=outputs, attribute=given)
+    message = NodeProto(op_type=type, input=inputs, output=outputs, attribute=attributes_list)
     if name:
-        made.name = name
+        message.name = name
     if domain:
-        made.domain = domain
-    return made
+        message.domain = domain
+    return message
 
 
 def tensor_type(code: int, shape: Sequence[int | str | None] | None) -> TypeProto:
-    """The type of a tensor.
+    """Create the type of a tensor.
 
     Args:
-        code: the ONNX data type of its elements.
-        shape: its sizes, names for sizes, and `None` for those that have none; `None` if not even
-            their number is known.
+        code: the ONNX data type of the elements.
+        shape: sizes, names of dynamic sizes, and `None` for unnamed ones; `None` for a dynamic
+            rank.
     """
-    made = TypeProto(tensor_type=TypeProto.Tensor(elem_type=code))
+    message = TypeProto(tensor_type=TypeProto.Tensor(elem_type=code))
     if shape is not None:
-        made.tensor_type.shape.SetInParent()
+        message.tensor_type.shape.SetInParent()
         for size in shape:
-            dim = made.tensor_type.shape.dim.add()
+            dim = message.tensor_type.shape.dim.add()
             if isinstance(size, str):
                 dim.dim_param = size
             elif size is not None:
                 dim.dim_value = size
-    return made
+    return message
 
 
 def code_of(dtype: np.dtype) -> int:
-    """The ONNX data type of an array's elements."""
+    """Return the ONNX data type of an array's elements."""
     return CODES[ElementType.of(dtype)]
 
 
 def operator_sets(versions: Mapping[str, int]) -> list[OperatorSetIdProto]:
-    """The versions of operator sets, by domain, as a model lists them."""
+    """Create a model's list of operator sets from the versions by domain."""
     return [OperatorSetIdProto(domain=domain, version=v) for domain, v in versions.items()]

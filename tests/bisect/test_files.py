@@ -14,7 +14,7 @@ from tests.modelling import contents, outputs_of
 
 import crosschip
 from crosschip.bisect import Report, find_failing_operators
-from crosschip.bisect.page import to_html
+from crosschip.bisect.report_files import to_html
 from crosschip.ir import InputError, ModelFileError
 from crosschip.ops.definition.serialization import to_bytes
 

@@ -13,7 +13,7 @@ from onnx import parser
 from tests.cli.conftest import Crosschip
 
 from crosschip.cli import _show
-from crosschip.cli._show import doing, table
+from crosschip.cli._show import showing_progress, table
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
 
@@ -358,11 +358,11 @@ class Impatient(threading.Event):
 def test_a_log_says_what_takes_long(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with doing("at once"):
+    with showing_progress("at once"):
         pass
     clock = iter([0.0, 2.0, 32.0, 62.0])
     monkeypatch.setattr(_show, "monotonic", lambda: next(clock))
-    _show.say_until(Impatient(), "compiling [b]")
+    _show.show_progress(Impatient(), "compiling [b]")
     assert capsys.readouterr().err == (
         "compiling [b] …\ncompiling [b] … (32 s)\ncompiling [b] … (62 s)\n"
     )

@@ -7,7 +7,7 @@ from crosschip.hal import YES, Options, Program, Support
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
-from crosschip.runtime.placement.placing import place
+from crosschip.runtime.placement.placement import place
 
 
 class CoreDevice(ReferenceDevice):

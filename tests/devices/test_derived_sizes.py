@@ -13,8 +13,8 @@ import crosschip
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.shapes.deriving import ShapeSearch
-from crosschip.runtime.shapes.words import as_options, shortest
+from crosschip.runtime.shapes.formatting import as_options, shortest
+from crosschip.runtime.shapes.shape_search import ShapeSearch
 
 _EXPORTED = ROOT / "tests" / "importers" / "onnx" / "exported"
 _FILES = [

@@ -15,7 +15,7 @@ from crosschip.hal import Sizes
 from crosschip.importers import load
 from crosschip.ir import Extension
 from crosschip.ir.bodies import walk_operations
-from crosschip.runtime.measuring import typical_inputs
+from crosschip.runtime.device_timing import typical_inputs
 
 MODELS = [
     "onnx/mobilenet_v3_small.onnx",

@@ -27,8 +27,8 @@ from crosschip.ops.definition.examples import Example, arrays_for, examples_of, 
 from crosschip.passes import Specialize
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.asking import asking
-from crosschip.runtime.placement.placing import place
+from crosschip.runtime.placement.placement import place
+from crosschip.runtime.placement.queries import device_query
 
 CASES = {
     f"{name}-{index}": (operator, arguments)
@@ -108,7 +108,7 @@ def test_what_is_inferred_for_other_sizes_is_computed(name: str, data: st.DataOb
 def test_devices_compute_what_the_reference_does(name: str, device: Device) -> None:
     operator, arguments = CASES[name]
     model = model_of(operator, arguments)
-    ask = asking(GuardedDevice(device, device.name), Options())
+    ask = device_query(GuardedDevice(device, device.name), Options())
     try:
         placement = place(model, {device.name: ask})
     except UnsupportedError:

@@ -28,7 +28,7 @@ from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.rearranging import Tile
 from crosschip.ops.standard.reduction import ReduceProd
 from crosschip.ops.standard.slicing import Slice
-from crosschip.runtime.placement.placing import place
+from crosschip.runtime.placement.placement import place
 
 N, H, W = symbol("N"), symbol("H"), symbol("W")
 

@@ -37,12 +37,12 @@ from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.passes import FoldConstants, ResolveControlFlow, Specialize, simplify
-from crosschip.runtime.compile.segments import Compilation, build_all
+from crosschip.runtime.compile.segments import Compilation, build_segments
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.placement.asking import asking
-from crosschip.runtime.placement.placing import place
+from crosschip.runtime.placement.placement import place
+from crosschip.runtime.placement.queries import device_query
 
 X = np.array([1, -2, 3], np.float32)
 ROWS = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -55,8 +55,8 @@ def computed(model: Model, **inputs: Array) -> dict[str, Array]:
     """Return the model's outputs without any pass."""
     options = Options()
     with open_device("reference") as device:
-        placement = place(model, {"reference": asking(device, options)})
-        built = build_all(placement, Compilation({"reference": device}, options).make)
+        placement = place(model, {"reference": device_query(device, options)})
+        built = build_segments(placement, Compilation({"reference": device}, options).make)
         plan = Plan(placement, [one.program for one in built], Copies())
         made = plan.execute([inputs[name] for name in model.inputs])
     return dict(zip(model.outputs, made, strict=True))

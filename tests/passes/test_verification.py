@@ -37,7 +37,7 @@ from crosschip.passes import (
     verifying,
 )
 from crosschip.passes.rewriter import Rewriter
-from crosschip.runtime.placement.placing import place
+from crosschip.runtime.placement.placement import place
 
 HALVES = Quantization((0.5,))
 QUANTIZED = TensorType(ElementType.INT8, (2, 3), HALVES)

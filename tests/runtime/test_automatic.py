@@ -1,4 +1,4 @@
-"""The devices that `"auto"` chooses: the fastest by measurement, remembered."""
+"""The devices that `"auto"` chooses: the fastest by measurement, which is stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from crosschip.ops.standard.unary import Exp
 from crosschip.runtime import discovery
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.choice import Choice, Trial
-from crosschip.runtime.measuring import measure, typical_inputs
+from crosschip.runtime.device_timing import measure, typical_inputs
 
 RUNS: dict[str, int] = {}
 """The number of runs of a model on each device."""
@@ -399,7 +399,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         self.runs: dict[str, int] = {}
-        monkeypatch.setattr("crosschip.runtime.measuring.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("crosschip.runtime.device_timing.time.perf_counter", lambda: self.now)
 
     def running(self, name: str, *seconds: float) -> Callable[[Mapping[str, Array]], object]:
         def run(inputs: Mapping[str, Array]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crosschip.runtime.conflicts import conflict
+from crosschip.runtime.discovery import conflict
 
 
 def install(folder: Path, name: str, *files: str) -> None:

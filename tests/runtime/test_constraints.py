@@ -15,9 +15,9 @@ from crosschip.hal import YES, Group, Offer, Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.lowering.decomposition import Ask
 from crosschip.ops.standard.activation import Relu, Sigmoid, Swish, Tanh
-from crosschip.runtime.placement.constraints import Constraints, Home
-from crosschip.runtime.placement.placing import Placement, place
-from crosschip.runtime.placement.segments import cut
+from crosschip.runtime.placement.constraints import AllowedDevices, Constraints
+from crosschip.runtime.placement.placement import Placement, place
+from crosschip.runtime.placement.segments import cut_segments
 
 Declined = Mapping[str, frozenset[str]]
 """The names of the operations that each device declines."""
@@ -34,13 +34,13 @@ def cases(draw: st.DrawFn) -> tuple[Model, Declined, Constraints]:
     names = st.frozensets(st.sampled_from([o.name for o in model.operations]))
     declined = {"a": draw(names), "b": draw(names), "c": frozenset[str]()}
     chosen = st.lists(st.sampled_from("abc"), min_size=1, unique=True)
-    homes = {
-        operation: Home(tuple(draw(chosen)), "the test says so")
+    allowed_devices = {
+        operation: AllowedDevices(tuple(draw(chosen)), "the test says so")
         for operation in model.operations
         if draw(st.integers(0, 3)) == 0
     }
     most = draw(st.none() | st.integers(1, 4))
-    return model, declined, Constraints(homes, draw(st.integers(1, 4)), most)
+    return model, declined, Constraints(allowed_devices, draw(st.integers(1, 4)), most)
 
 
 def owners(placement: Placement) -> list[str]:
@@ -48,7 +48,7 @@ def owners(placement: Placement) -> list[str]:
 
 
 def may_run(name: str, operation: Operation, declined: Declined, constraints: Constraints) -> bool:
-    home = constraints.homes.get(operation)
+    home = constraints.allowed_devices.get(operation)
     return operation.name not in declined[name] and (home is None or name in home.devices)
 
 
@@ -102,7 +102,7 @@ def test_a_small_segment_stays_only_where_no_move_makes_fewer(
                 moved = list(found)
                 for operation in segment.operations:
                     moved[index[operation]] = other
-                assert len(cut(model, moved)) >= len(placement.segments)
+                assert len(cut_segments(model, moved)) >= len(placement.segments)
 
 
 @given(cases())
@@ -111,7 +111,9 @@ def test_without_limits_the_first_device_that_may_runs_it(
 ) -> None:
     model, declined, constraints = case
     devices = {name: device(names) for name, names in declined.items()}
-    placement = place(model, devices, constraints=Constraints(constraints.homes), partial=True)
+    placement = place(
+        model, devices, constraints=Constraints(constraints.allowed_devices), partial=True
+    )
     expected = [
         next((name for name in devices if may_run(name, operation, declined, constraints)), "")
         for operation in model.operations
@@ -125,10 +127,10 @@ def test_strict_is_an_error_just_where_a_device_declines(
 ) -> None:
     model, declined, constraints = case
     devices = {name: device(names) for name, names in declined.items()}
-    constraints = Constraints(constraints.homes, strict=True)
+    constraints = Constraints(constraints.allowed_devices, strict=True)
     as_wanted = True
     for operation in model.operations:
-        home = constraints.homes.get(operation)
+        home = constraints.allowed_devices.get(operation)
         first = next(name for name in devices if home is None or name in home.devices)
         as_wanted &= operation.name not in declined[first]
     if as_wanted:
@@ -224,10 +226,16 @@ def test_a_home_keeps_an_operation_off_other_devices_in_every_form() -> None:
     model = chain(Swish)
     (swish,) = model.operations
     devices = {"a": without("SWISH", rule=Rule.OPERATOR), "b": without()}
-    placement = place(model, devices, constraints=Constraints({swish: Home(("b",), "pinned")}))
+    placement = place(
+        model, devices, constraints=Constraints({swish: AllowedDevices(("b",), "pinned")})
+    )
     (decision,) = placement.decisions
     assert decision.device == "b"
     assert decision.verdicts["a"].support.rule is Rule.CALLER
     assert placement.fallbacks == []
     with pytest.raises(UnsupportedError, match="pinned"):
-        place(model, {"a": without()}, constraints=Constraints({swish: Home(("b",), "pinned")}))
+        place(
+            model,
+            {"a": without()},
+            constraints=Constraints({swish: AllowedDevices(("b",), "pinned")}),
+        )

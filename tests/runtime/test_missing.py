@@ -10,7 +10,7 @@ from crosschip.ir import Builder, Model, Operand
 from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.unary import Cos, Exp, Sin
-from crosschip.runtime.placement.missing import missing
+from crosschip.runtime.placement.missing_operators import rank_missing_operators
 
 
 def product(width: int) -> Model:
@@ -24,7 +24,7 @@ def order(device: DelegatingDevice, *models: Model) -> list[str]:
     def ask(model: Model) -> Offer:
         return device.query(model, Options())
 
-    return [entry.operator for entry in missing(models, ask)]
+    return [entry.operator for entry in rank_missing_operators(models, ask)]
 
 
 def test_arithmetic_comes_first_then_what_stands_beside_what_is_there() -> None:
@@ -40,7 +40,7 @@ def test_shares_rise_to_all() -> None:
         return device.query(model, Options())
 
     models = [product(3), chain(Relu, Exp)]
-    there, first, last = missing(models, ask)
+    there, first, last = rank_missing_operators(models, ask)
     assert (there.share, there.taken, there.segments) == (0, 0.25, 3)
     assert (first.operator, first.operations, first.share) == ("MAT_MUL", 1, 1)
     assert first.reasons == ("MAT_MUL: not implemented",)
@@ -49,5 +49,7 @@ def test_shares_rise_to_all() -> None:
 
 
 def test_nothing_is_missing() -> None:
-    (there,) = missing([chain(Relu)], lambda model: DelegatingDevice().query(model, Options()))
+    (there,) = rank_missing_operators(
+        [chain(Relu)], lambda model: DelegatingDevice().query(model, Options())
+    )
     assert (there.operator, there.share, there.taken) == ("", 1, 1)

@@ -106,8 +106,8 @@ def test_what_operators_declare_is_true(name: str) -> None:
             padding = Padding(model, {"N": [_size(model, shapes) + more]})
             wider = padding.shapes(shapes)
             assert wider != shapes
-            made = ReferenceProgram(model).run(padding.padded(inputs, wider))
-            for one, other in zip(padding.cropped(made, shapes), expected, strict=True):
+            made = ReferenceProgram(model).run(padding.pad(inputs, wider))
+            for one, other in zip(padding.crop(made, shapes), expected, strict=True):
                 assert (one.dtype, one.shape) == (other.dtype, other.shape)
                 np.testing.assert_allclose(
                     one.astype(np.float64), other.astype(np.float64), rtol=1e-5, atol=1e-6

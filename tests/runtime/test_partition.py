@@ -20,7 +20,7 @@ from crosschip.ir import Builder, InputError, Model, Operand, UnsupportedError
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.runtime.placement.partition import parse
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
 
 Warnings = Callable[[], list[str]]

@@ -34,7 +34,7 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Flatten
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import BatchNormalization
-from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.placement.placement import Placement, place
 
 
 def only(*types: str) -> Ask:

@@ -29,7 +29,7 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.outline import StoredOutline
 from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.plans import environment
-from crosschip.runtime.plans.background_task import BackgroundTask
+from crosschip.runtime.plans.plans import BackgroundTask
 
 PLAN = b'"device": "plan"'
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -208,7 +208,7 @@ VARIED: Mapping[str, list[Any]] = {
             CONFIGURATION(queue_size=2),
         ),
     ],
-    "demanded": [{}, {"onnxruntime": {"spinning": "0"}}],
+    "required_properties": [{}, {"onnxruntime": {"spinning": "0"}}],
     "placement": [
         PlacementOptions(),
         *(PlacementOptions(partition=lines) for lines in ("relu", "mul")),

@@ -23,7 +23,7 @@ from crosschip.ir import (
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.runtime.cache.key import cache_key
-from crosschip.runtime.discovery import open_device, own_name, settings_of
+from crosschip.runtime.discovery import base_name, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
 
 BFLOAT16 = "openvino/bfloat16"
@@ -111,7 +111,7 @@ def test_a_precision_that_there_is_not() -> None:
 
 
 def test_settings_are_those_of_the_chip() -> None:
-    assert own_name("npu:1/float16@unix:/run/npu.sock") == "npu:1"
+    assert base_name("npu:1/float16@unix:/run/npu.sock") == "npu:1"
     given = {"npu": {"cores": "2", "bus": "1"}, "npu/float16": {"cores": "1"}}
     assert settings_of("npu/float16", given) == {"cores": "1", "bus": "1"}
     assert settings_of("npu", given) == given["npu"]

@@ -62,7 +62,7 @@ def spans(profile: Profile) -> list[Span]:
 
 def check_sums(profile: Profile) -> None:
     """All that is told sums up to the runs; nothing is longer than what it is in."""
-    parts = sum(step.seconds for step in profile.steps) + sum(profile.besides.values())
+    parts = sum(step.seconds for step in profile.steps) + sum(profile.other_seconds.values())
     assert math.isclose(parts, profile.seconds, rel_tol=1e-9)
     whole = sum(run.seconds for run in profile.runs)
     assert math.isclose(whole / len(profile.runs), profile.seconds, rel_tol=1e-9)
@@ -174,7 +174,7 @@ def test_values_that_leave_a_device_are_copied(device: str) -> None:
     assert kinds[SpanKind.COPY] == 2 * 2, "out of each segment on xla, in each run"
     assert kinds[SpanKind.WAIT] == 2 * 2
     assert kinds[SpanKind.CHECK] == 2
-    assert profile.besides["copying"] > 0
+    assert profile.other_seconds["copying"] > 0
 
 
 def test_an_output_that_is_an_input_is_copied() -> None:

@@ -50,7 +50,7 @@ from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.runtime.artifact.container import FORMAT_VERSION, MAGIC, Artifact, encode
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 
 X = {"x0": np.array([-1, 0.5], np.float32)}
 

@@ -13,7 +13,7 @@ from tests.random_models import Example, examples
 
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ops.standard.joining import Concat
-from crosschip.runtime.placement.segments import Segment, cut, segments_of
+from crosschip.runtime.placement.segments import Segment, cut_segments, segments_of
 
 Sources = Sequence[Sequence[int]]
 """For each operation of a graph, the earlier operations that it reads from."""
@@ -119,14 +119,14 @@ def test_segments_of_real_operations_are_sound(example: Example, data: st.DataOb
 def test_with_two_devices_no_order_has_fewer_segments(case: tuple[Sources, str]) -> None:
     sources, devices = case
     model = graph(sources)
-    assert len(cut(model, devices)) == fewest(sources, devices)
+    assert len(cut_segments(model, devices)) == fewest(sources, devices)
 
 
 @given(placed(most=9, devices="abc"))
 def test_with_three_devices_no_order_has_fewer_segments(case: tuple[Sources, str]) -> None:
     sources, devices = case
     model = graph(sources)
-    assert len(cut(model, devices)) == fewest(sources, devices)
+    assert len(cut_segments(model, devices)) == fewest(sources, devices)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_with_three_devices_no_order_has_fewer_segments(case: tuple[Sources, str
 )
 def test_small_graphs(sources: Sources, devices: str, runs: list[str]) -> None:
     model = graph(sources)
-    found = ["".join(devices[node] for node in run) for run in cut(model, devices)]
+    found = ["".join(devices[node] for node in run) for run in cut_segments(model, devices)]
     assert len(found) == len(runs) == fewest(sources, devices)
     assert all(len(set(run)) == 1 for run in found)
 
@@ -159,7 +159,7 @@ def test_graphs_in_which_a_state_is_first_reached_by_a_detour(
     sources: Sources, devices: str
 ) -> None:
     model = graph(sources)
-    assert len(cut(model, devices)) == fewest(sources, devices)
+    assert len(cut_segments(model, devices)) == fewest(sources, devices)
 
 
 def test_a_model_without_operations_has_no_segments() -> None:
@@ -180,10 +180,10 @@ def test_what_two_segments_read_is_handed_on_once() -> None:
 def test_dialects_are_kept_apart_like_devices(drawn: tuple[Sources, str]) -> None:
     sources, words = drawn
     model = graph(sources)
-    apart = cut(model, ["one"] * len(words), words)
-    as_devices = cut(model, words)
+    apart = cut_segments(model, ["one"] * len(words), words)
+    as_devices = cut_segments(model, words)
     assert apart == as_devices
-    assert len(cut(model, ["one"] * len(words))) == 1
+    assert len(cut_segments(model, ["one"] * len(words))) == 1
 
 
 def test_segments_take_inputs_in_the_order_of_the_model() -> None:

@@ -485,9 +485,9 @@ def test_sizes_that_depend_on_data_go_elsewhere_and_what_reads_them_does_not(
 
     model = model_of(build, float32(symbol("N")))
     with crosschip.compile(model, [static, "reference"], cache=False) as compiled:
-        homes = {d.type: d.device for d in compiled.placement.decisions}
-        assert homes["NON_ZERO"] == "reference"
-        assert homes["SIGMOID"] == "static"
+        devices = {d.type: d.device for d in compiled.placement.decisions}
+        assert devices["NON_ZERO"] == "reference"
+        assert devices["SIGMOID"] == "static"
         for array in ([0, 2, 0, 3], [1, 2, 0, 3], [0, 0, 0, 0]):
             given = {"x0": np.array(array, np.float32)}
             close(compiled.run(given)["y0"], outputs_of(model, given)["y0"])

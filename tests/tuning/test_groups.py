@@ -13,7 +13,7 @@ from tests.modelling import float32, model_of
 from crosschip.ir import Builder, Model, Operand
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.tuning.groups import Group, groups_of, run, subset, together
+from crosschip.tuning.groups import Group, best_run, best_subset, combined_error, groups_of
 
 GROUPS = st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 1)), min_size=1, max_size=6).map(
     lambda drawn: ([Group((str(i),), share) for i, (share, _) in enumerate(drawn)], drawn)
@@ -59,14 +59,14 @@ def test_the_run_with_the_most_arithmetic(
 ) -> None:
     groups, values = drawn
     errors = [error for _, error in values]
-    chosen = run(groups, errors, most)
+    chosen = best_run(groups, errors, most)
     assert chosen == list(range(chosen[0], chosen[0] + len(chosen))) if chosen else True
-    assert together(errors[i] for i in chosen) <= most or not chosen
+    assert combined_error(errors[i] for i in chosen) <= most or not chosen
     best = max(
         (
             sum(group.share for group in groups[first:last])
             for first, last in combinations(range(len(groups) + 1), 2)
-            if together(errors[first:last]) <= most
+            if combined_error(errors[first:last]) <= most
         ),
         default=0.0,
     )
@@ -79,10 +79,10 @@ def test_a_subset_stays_below_the_bound(
 ) -> None:
     groups, values = drawn
     errors = [error for _, error in values]
-    chosen = subset(groups, errors, most)
-    assert together(errors[i] for i in chosen) <= most or not chosen
+    chosen = best_subset(groups, errors, most)
+    assert combined_error(errors[i] for i in chosen) <= most or not chosen
     assert chosen == sorted(set(chosen))
-    if together(errors) <= most:
+    if combined_error(errors) <= most:
         assert len(chosen) == len(groups)
     if not chosen:
         assert min(errors) > most

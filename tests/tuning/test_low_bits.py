@@ -130,9 +130,9 @@ def test_blocks_are_those_of_onnx_runtimes_quantizer(bits: int) -> None:
 @pytest.mark.parametrize(("precision", "form"), LOW_BIT_FORMS)
 def test_devices_run_each_form(device: str, precision: str, form: Form) -> None:
     """What `accuracy_level` allows a device is one step of a byte in 127."""
-    converted = with_low_bit_weights(two_products(), form, BITS[precision])
-    wanted = outputs_of(converted, {"x0": X})["y0"]
-    assert error(output_of_ours(converted, device, X), wanted) < 3e-2
+    convert = with_low_bit_weights(two_products(), form, BITS[precision])
+    wanted = outputs_of(convert, {"x0": X})["y0"]
+    assert error(output_of_ours(convert, device, X), wanted) < 3e-2
     assert (
         error(wanted, outputs_of(two_products(), {"x0": X})["y0"])
         < {8: 3e-2, 4: 0.4}[BITS[precision]]
@@ -152,15 +152,15 @@ def test_all_products_with_constants_are_converted_and_no_others(
     form: Form, bits: int, operators: list[type[Operator]]
 ) -> None:
     model = two_products()
-    converted = with_low_bit_weights(model, form, bits)
-    kinds = [type(operation) for operation in converted.operations]
+    convert = with_low_bit_weights(model, form, bits)
+    kinds = [type(operation) for operation in convert.operations]
     counts: dict[type[Operator], int] = {MatMul: 5, MatMulNBits: 4, MatMulInteger: 4}
     assert set(operators) <= set(kinds)
     assert kinds.count(operators[0]) == counts[operators[0]]
     assert kinds.count(DynamicQuantize) == (3 if form is Form.DYNAMIC else 0), "two read the same"
     assert len(convertible(model, form)) == 4
-    assert converted.inputs.keys() == model.inputs.keys()
-    converted.verify()
+    assert convert.inputs.keys() == model.inputs.keys()
+    convert.verify()
 
 
 def test_what_stays_in_float32_stays_as_it_is() -> None:
@@ -168,8 +168,8 @@ def test_what_stays_in_float32_stays_as_it_is() -> None:
     names = convertible(model, Form.DYNAMIC)
     assert with_low_bit_weights(model, Form.DYNAMIC, 8, names).operations == model.operations
     one = sorted(names)[0]
-    converted = with_low_bit_weights(model, Form.DYNAMIC, 8, [one])
-    assert one in {operation.name for operation in converted.operations}
+    convert = with_low_bit_weights(model, Form.DYNAMIC, 8, [one])
+    assert one in {operation.name for operation in convert.operations}
 
 
 @pytest.mark.parametrize(("precision", "form"), LOW_BIT_FORMS)
@@ -180,8 +180,8 @@ def test_fully_connected_with_bias_and_activation(
 ) -> None:
     bias = RANDOM.standard_normal(64).astype(np.float32)
     model = model_of(lambda b, x: b.add(FullyConnected, x, WEIGHTS[0], bias, fuse), float32(*shape))
-    converted = with_low_bit_weights(model, form, BITS[precision])
-    made, exact = (outputs_of(m, {"x0": X.reshape(shape)})["y0"] for m in (converted, model))
+    convert = with_low_bit_weights(model, form, BITS[precision])
+    made, exact = (outputs_of(m, {"x0": X.reshape(shape)})["y0"] for m in (convert, model))
     assert made.shape == exact.shape
     assert 0 < error(made, exact) < {8: 3e-2, 4: 0.3}[BITS[precision]]
 

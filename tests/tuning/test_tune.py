@@ -116,7 +116,7 @@ def test_a_quantized_form_is_quantized_but_for_what_stays(
     assert quantizer.quantizable == set(names)
     ranges = quantizer.ranges("minmax", samples)
     for left in ([], names[:1], names):
-        made = quantizer.quantized(ranges, left)
+        made = quantizer.quantize(ranges, left)
         assert (list(made.inputs), list(made.outputs)) == (list(model.inputs), list(model.outputs))
         bytes_ = (ElementType.INT8, ElementType.UINT8)
         weights = [
@@ -146,7 +146,7 @@ def test_the_quantizer_logs_nothing_and_leaves_the_root_logger_alone(
     rows = model_of(lambda b, x: b.add(Add, b.add(MatMul, x, weight), bias), float32(1, 3, 24, 24))
     handlers, filters = list(logging.root.handlers), list(logging.root.filters)
     quantizer = Quantizer(rows)
-    quantizer.quantized(quantizer.ranges("minmax", samples))
+    quantizer.quantize(quantizer.ranges("minmax", samples))
     assert [record.message for record in caplog.records if record.name == "root"] == []
     assert (logging.root.handlers, logging.root.filters) == (handlers, filters)
 

@@ -1,9 +1,8 @@
-"""The error of results, and how much of it rounding explains.
+"""The error of results, and the part of it that rounding explains.
 
-`crosschip bench`, `tune` and `bisect` measure errors by it, and the conformance kit takes what a
-rounding is from here.
+`crosschip bench`, `tune`, `bisect` and the conformance kit measure errors with it.
 
-- `error`: the measure, and its unit in words.
-- `rounding`: the difference of an output that rounding explains, from what its operation read.
-- `spacings`: for operators that go through numbers near 1, how many spacings of these that is.
+- `error`: the error measure, and its unit in words.
+- `rounding`: the difference of an output that rounding explains, from its operation's operands.
+- `spacings`: that difference for operators with intermediates near 1, in spacings at 1.
 """

@@ -1,4 +1,4 @@
-"""The spacing of floating-point numbers at 1, in the arithmetic that a device computes in."""
+"""The spacing of floating-point numbers at 1 in a device's arithmetic."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _EPSILONS = {
 
 
 def epsilon(element_type: ElementType) -> float:
-    """The spacing of a floating-point type at 1."""
+    """Return the spacing of a floating-point type at 1."""
     return _EPSILONS[element_type]
 
 
 def epsilon_of(type_: TensorType, precision: Precision = Precision.FLOAT32) -> float:
-    """The spacing at 1 in the arithmetic that makes a tensor; 0 if that is not of reals.
+    """Return the spacing at 1 in the arithmetic that computes a tensor; 0 if it is not of floats.
 
     Args:
-        type_: of the tensor.
+        type_: the type of the tensor.
         precision: the arithmetic for float32.
     """
-    return _EPSILONS.get(computed_in(type_, precision).element_type, 0.0)
+    return _EPSILONS.get(arithmetic_type(type_, precision).element_type, 0.0)
 
 
-def computed_in(output: TensorType, precision: Precision) -> TensorType:
-    """An output's type as to how exact it is: that of the arithmetic, where this is narrower."""
+def arithmetic_type(output: TensorType, precision: Precision) -> TensorType:
+    """Return an output's type with the element type of the arithmetic."""
     if output.element_type is not ElementType.FLOAT32:
         return output
     return replace(output, element_type=ElementType(precision.value))

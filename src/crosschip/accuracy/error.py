@@ -24,13 +24,13 @@ def error_of(
     exact: Sequence[Outputs],
     roundings: Sequence[Mapping[str, float]] = (),
 ) -> float:
-    """The largest relative error of any output in any run.
+    """Return the largest relative error of any output in any run.
 
     Args:
         results: the outputs of each run.
-        exact: what they should be.
-        roundings: of each run, the difference of an element of each output that rounding explains
-            (`crosschip.accuracy.rounding`), in the output's own unit; left out, it is 0.
+        exact: the exact outputs of each run.
+        roundings: for each run, the absolute difference of an element of each output that rounding
+            explains (`crosschip.accuracy.rounding`), by name; 0 by default.
     """
     explained = roundings or [{}] * len(exact)
     errors = [
@@ -42,21 +42,20 @@ def error_of(
 
 
 def relative_error(result: Any, exact: Any, rounding: float = 0.0) -> float:
-    """The relative error of one output.
+    """Return the relative error of one output.
 
-    That of a tensor of reals is |result - exact| / |exact|, with the Euclidean norm over all
-    elements: the noise that a computation adds, in units of the signal. Elements that differ by no
-    more than `rounding` count as equal. Where `exact` has an element that is not finite, `result`
-    must have the same. Integers, and what is no number, count as their share of elements that
-    differ; an output that is no array has no error or an infinite one.
+    For floats it is |result - exact| / |exact|, with the Euclidean norm over all elements. Elements
+    that differ by at most `rounding` count as equal. Elements that are not finite in `exact` must
+    be equal in `result`. For integers and other elements it is the share of different elements. For
+    an output that is no array it is 0 or infinite.
 
     Args:
-        result: the output as computed.
-        exact: the output as it should be.
-        rounding: the difference of an element that rounding explains.
+        result: the computed output.
+        exact: the exact output.
+        rounding: the absolute difference of an element that rounding explains.
 
     Returns:
-        The error; infinity where the shape differs or `result` is not finite.
+        The error; infinity if the shapes differ or `result` is not finite.
     """
     if not isinstance(result, _ARRAYS) or not isinstance(exact, _ARRAYS):
         return 0.0 if equal(result, exact) else math.inf
@@ -78,7 +77,7 @@ def relative_error(result: Any, exact: Any, rounding: float = 0.0) -> float:
 
 
 def equal(result: Any, exact: Any) -> bool:
-    """Tell whether two outputs of any kind are the same."""
+    """Return whether two outputs of any kind are equal."""
     try:
         if isinstance(exact, np.ndarray):
             return bool(np.array_equal(result, exact))

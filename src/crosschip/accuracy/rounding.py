@@ -1,9 +1,8 @@
-"""Differences that rounding explains, from the sizes of what an operation read.
+"""Differences that rounding explains, from the magnitudes of an operation's operands.
 
-Relative to itself, a result may be off by any amount although each step was rounded right: a
-difference of numbers near 1 is as exact as these, and so is a sigmoid, which is computed from
-`1 + exp(-x)`. So besides a part of itself, a result may be off by a few spacings of the numbers
-that its operation adds up or goes through.
+The relative error of a result has no bound even if each step is rounded correctly. The difference
+of two numbers near 1 has the absolute error of those, and so has a sigmoid, which is computed from
+`1 + exp(-x)`. So a result may differ by a few spacings of its operation's addends or intermediates.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from crosschip.ir.types import ALL_TYPES, FLOATS
 from crosschip.ops import Operator
 
 ROUNDINGS = 4
-"""The spacings of the numbers that an operation goes through by which its result may be off."""
+"""The allowed difference of a result, in spacings of the operation's intermediates."""
 
 _OUTLIER, _LARGE = 1e3, 9e3
-"""Elements that are so many times the small ones, and above this, are those of masks."""
+"""The factor to small elements, and the magnitude, above which elements count as a mask's."""
 
 _SUMS = frozenset(
     {
@@ -35,7 +34,7 @@ _SUMS = frozenset(
         "GROUP_QUERY_ATTENTION",
     }
 )
-"""The operators whose result is as exact as the largest number that they read."""
+"""The operators whose absolute error is that of their largest operand."""
 
 _PRODUCTS = {
     "MUL": ("input0", "input1"),
@@ -45,7 +44,7 @@ _PRODUCTS = {
     **{f"CONV_{rank}D_TRANSPOSE": ("input", "filter") for rank in (1, 2, 3)},
     "DEFORMABLE_CONV_2D": ("input", "filter"),
 }
-"""The operators whose result is as exact as the largest product of their factors, with these."""
+"""The operators whose absolute error is that of the largest product of these two slots."""
 
 _SIZED_NEAR_ONE = frozenset(
     {
@@ -53,7 +52,7 @@ _SIZED_NEAR_ONE = frozenset(
         *("LSTM", "DYNAMIC_QUANTIZE_LSTM", "MAT_MUL_N_BITS"),
     }
 )
-"""The operators that go through numbers near 1, and through larger ones if they read such."""
+"""The operators with intermediates near 1, or larger ones if their operands are larger."""
 
 _NEAR_ONE = _SIZED_NEAR_ONE | {
     *("SIGMOID", "TANH", "HARD_SIGMOID", "SOFTMAX", "LOG_SOFTMAX", "SOFTPLUS", "ERF", "LOG"),
@@ -61,7 +60,7 @@ _NEAR_ONE = _SIZED_NEAR_ONE | {
     *("ASINH", "ACOSH", "ATANH", "REDUCE_LOG_SUM", "REDUCE_LOG_SUM_EXP", "YOLO_BOX"),
     "SKIP_LAYER_NORMALIZATION",
 }
-"""The operators that go through numbers near 1, whatever they read."""
+"""The operators with intermediates near 1."""
 
 _CONTRACTIONS = frozenset(
     {
@@ -70,31 +69,31 @@ _CONTRACTIONS = frozenset(
         *("REDUCE_MIN", "LEAKY_RELU", "ASSIGN"),
     }
 )
-"""The operators whose result is off by no more than what they read, besides those that move it."""
+"""The operators whose absolute error is at most that of their operands."""
 
 Values = Callable[[Operand], Any]
-"""The value of an operand in a run; `None` where it is not known."""
+"""Returns the value of an operand in a run; `None` if it is unknown."""
 
 
 def explained_by_rounding(
     model: Model, output: Operand, values: Values, precision: Precision = Precision.FLOAT32
 ) -> float:
-    """The difference of any element of an operand that rounding explains, in its own unit.
+    """Return the absolute difference of an element of an operand that rounding explains.
 
-    It is `ROUNDINGS` spacings of the largest number that the operation that makes it adds up, or of
-    1 where it goes through that; what only moves elements or cuts them off is looked through. Other
-    operators are as exact as their result, and so are operators of which nothing is known: 0.
+    It is `ROUNDINGS` spacings of the largest addend or intermediate of the operation that computes
+    the operand. Operations that only move or clip elements are skipped. For other operators, and
+    without values, it is 0.
 
     Args:
         model: the model.
         output: the operand.
-        values: of operands that operations read, in the same run.
+        values: the values of operands in the same run.
         precision: the arithmetic for float32.
     """
     return max(
         (
-            ROUNDINGS * epsilon_of(output.type, precision) * _size(operation, values)
-            for operation in _computing(model, [output])
+            ROUNDINGS * epsilon_of(output.type, precision) * _magnitude(operation, values)
+            for operation in _computing_operations(model, [output])
             if output.type.quantization is None
         ),
         default=0.0,
@@ -102,7 +101,7 @@ def explained_by_rounding(
 
 
 class RoundingProbe:
-    """The operands of a model that tell what rounding explains of its outputs.
+    """The operands of a model that determine what rounding explains of its outputs.
 
     Args:
         model: the model.
@@ -116,8 +115,8 @@ class RoundingProbe:
         inputs = set(model.inputs.values())
         read = dict.fromkeys(
             operand
-            for operation in _computing(model, model.outputs.values())
-            for _, operand in _sized(operation)
+            for operation in _computing_operations(model, model.outputs.values())
+            for _, operand in _size_operands(operation)
             if not operand.is_constant and operand not in inputs
         )
         self._named = {f"operand{index}": operand for index, operand in enumerate(read)}
@@ -126,11 +125,11 @@ class RoundingProbe:
         )
 
     def roundings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, float]:
-        """The difference of each output of the model that rounding explains, by name.
+        """Return the absolute difference of each output that rounding explains, by name.
 
         Args:
-            inputs: of a run.
-            outputs: of `exposed` in that run; without any where that is `None`.
+            inputs: the inputs of a run.
+            outputs: the outputs of `exposed` in that run; none if that is `None`.
         """
         values = {operand: inputs[name] for name, operand in self._model.inputs.items()}
         values |= {operand: outputs[name] for name, operand in self._named.items()}
@@ -140,11 +139,11 @@ class RoundingProbe:
         }
 
 
-def ordinary(sizes: Array) -> Array:
-    """Tell which elements are not far larger than the small ones, as those of masks are.
+def is_ordinary(sizes: Array) -> Array:
+    """Return which elements are not far larger than small ones, as those of masks are.
 
     Args:
-        sizes: the elements' absolute values.
+        sizes: the absolute values of the elements.
     """
     positive = sizes[sizes > 0]
     if not positive.size:
@@ -152,14 +151,14 @@ def ordinary(sizes: Array) -> Array:
     return np.asarray(sizes <= max(_LARGE, _OUTLIER * float(np.quantile(positive, 0.1))))
 
 
-def _computing(model: Model, outputs: Iterable[Operand]) -> Sequence[Operation]:
-    """The operations that compute what outputs hold, behind those that move it or cut it off."""
-    waiting, seen, computing = list(outputs), set[Operation](), list[Operation]()
+def _computing_operations(model: Model, outputs: Iterable[Operand]) -> Sequence[Operation]:
+    """Return the operations that compute outputs, before those that only move or clip elements."""
+    waiting, visited, computing = list(outputs), set[Operation](), list[Operation]()
     while waiting:
         operation = model.producers.get(waiting.pop())
-        if operation is None or operation in seen:
+        if operation is None or operation in visited:
             continue
-        seen.add(operation)
+        visited.add(operation)
         if isinstance(operation, Operator) and (operation.moves or operation.type in _CONTRACTIONS):
             waiting += [o for slot, o in operation.filled() if not slot.parameter]
         else:
@@ -167,11 +166,11 @@ def _computing(model: Model, outputs: Iterable[Operand]) -> Sequence[Operation]:
     return computing
 
 
-def _sized(operation: Operation) -> Sequence[tuple[str, Operand]]:
-    """The tensors whose sizes tell what rounding explains of a result, with their slots.
+def _size_operands(operation: Operation) -> Sequence[tuple[str, Operand]]:
+    """Return the tensors whose magnitudes determine what rounding explains, with their slots.
 
-    They are of reals, but for the weights of networks in few bits. Of most functions that go
-    through numbers near 1 no sizes are needed.
+    They are floats, except for quantized weights of networks. Most functions with intermediates
+    near 1 need none.
     """
     if not isinstance(operation, Operator):
         return ()
@@ -188,29 +187,29 @@ def _sized(operation: Operation) -> Sequence[tuple[str, Operand]]:
     ]
 
 
-def _size(operation: Operation, values: Values) -> float:
-    """The largest number that an operation adds up or goes through; 0 if that is not known."""
+def _magnitude(operation: Operation, values: Values) -> float:
+    """Return the largest addend or intermediate of an operation; 0 if unknown."""
     arrays: dict[str, list[Array]] = {}
-    for slot, operand in _sized(operation):
+    for slot, operand in _size_operands(operation):
         value = operand.value if operand.is_constant else values(operand)
         if value is None:
             return 0.0
         arrays.setdefault(slot, []).append(np.asarray(value))
     if operation.type in _SUMS:
-        return _largest(*(array for each in arrays.values() for array in each))
+        return _max_abs(*(array for each in arrays.values() for array in each))
     if operation.type in _PRODUCTS:
-        one, other = (_largest(arrays[slot][0]) for slot in _PRODUCTS[operation.type])
-        return max(one * other, _largest(*arrays.get("bias", ())))
+        x, y = (_max_abs(arrays[slot][0]) for slot in _PRODUCTS[operation.type])
+        return max(x * y, _max_abs(*arrays.get("bias", ())))
     if operation.type in _NEAR_ONE:
-        assert isinstance(operation, Operator), "those of the table are"
+        assert isinstance(operation, Operator), "extensions have other types"
         return spacings_near_one(operation, arrays)
     return 0.0
 
 
-def _largest(*arrays: Array) -> float:
-    """The largest ordinary element of all arrays that is finite, by size; 0 if there is none."""
+def _max_abs(*arrays: Array) -> float:
+    """Return the largest absolute value of finite ordinary elements; 0 if there are none."""
     if not arrays:
         return 0.0
     sizes = np.abs(np.concatenate([array.astype(np.float64).ravel() for array in arrays]))
     sizes = sizes[np.isfinite(sizes)]
-    return float(sizes[ordinary(sizes)].max(initial=0.0))
+    return float(sizes[is_ordinary(sizes)].max(initial=0.0))

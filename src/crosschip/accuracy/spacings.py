@@ -1,4 +1,4 @@
-"""Errors of operators that go through numbers near 1, in spacings of their element type there."""
+"""Errors of operators with intermediates near 1, in spacings of their element type at 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crosschip.ops.standard.normalization import (
 from crosschip.ops.standard.recurrent import DynamicQuantizeLSTM, Recurrent
 
 Arrays = Mapping[str, Sequence[Array]]
-"""The filling of each slot: one array, or several if it takes many."""
+"""The arrays of each slot; several if the slot is variadic."""
 
 WEIGHTS = ("weight", "recurrence_weight", "bias", "peephole")
 """The slots of the weights of recurrent networks."""
@@ -34,13 +34,12 @@ Normalization = LayerNormalization | GroupNormalization | InstanceNormalization
 
 
 def spacings_near_one(operation: Operator, arrays: Arrays) -> float:
-    """The spacings by which a result may be off, whatever its size.
+    """Return the absolute error of a result, in spacings at 1.
 
-    One, and where a factor of the input, or what a parameter is multiplied by, is as exact as 1, as
-    many as these are large. A step of a recurrent network adds and multiplies several such numbers
-    and its weights.
-    A variance that is computed in one pass has lost some digits, times what scales it. A factor
-    that may be held in fewer bits is off by half a step of them.
+    It is 1 by default. If an intermediate near 1 is multiplied by an input or parameter, it is the
+    magnitude of that. A step of a recurrent network has several roundings, scaled by its weights. A
+    variance computed in one pass loses digits to cancellation, and is scaled. An operand that is
+    rounded to fewer bits has an error of half a step of these.
     """
     if isinstance(operation, Elu | Celu | Selu):
         gamma = operation.gamma if isinstance(operation, Selu) else 1.0
@@ -48,55 +47,55 @@ def spacings_near_one(operation: Operator, arrays: Arrays) -> float:
     if isinstance(operation, DynamicQuantizeLSTM):
         return max(1.0, _byte_steps(arrays))
     if isinstance(operation, Recurrent):
-        weights = (_largest(a) for slot in WEIGHTS for a in arrays.get(slot, ()))
+        weights = (_max_abs(a) for slot in WEIGHTS for a in arrays.get(slot, ()))
         return _STEPS * max([1.0, *weights])
     if operation.type in _GATED:
-        return max([1.0, *(_largest(array) for each in arrays.values() for array in each)])
+        return max([1.0, *(_max_abs(array) for each in arrays.values() for array in each)])
     if isinstance(operation, Normalization):
-        scales = (_largest(array) for array in arrays.get("scale", ()))
-        return max([1.0, *scales]) * max(1.0, _lost(operation, arrays["input"][0]))
+        scales = (_max_abs(array) for array in arrays.get("scale", ()))
+        return max([1.0, *scales]) * max(1.0, _cancellation(operation, arrays["input"][0]))
     if isinstance(operation, MatMulNBits):
-        return max(1.0, _coarse(operation, arrays))
+        return max(1.0, _low_bit_error(operation, arrays))
     return 1.0
 
 
 def _byte_steps(arrays: Arrays) -> float:
-    """The error of gates where all that goes into them is a step of a byte off, in spacings."""
+    """Return the error of gates whose operands are each off by a step of 8 bits, in spacings."""
     operands = (array for slot in ("input", "initial_hidden") for array in arrays.get(slot, ()))
-    reals = max([1.0, *map(_largest, operands)])
+    reals = max([1.0, *map(_max_abs, operands)])
     weights = max(
-        255 * _largest(arrays[f"{slot}_scale"][0]) for slot in ("weight", "recurrence_weight")
+        255 * _max_abs(arrays[f"{slot}_scale"][0]) for slot in ("weight", "recurrence_weight")
     )
     steps, _, size = arrays["input"][0].shape
     terms = size + arrays["recurrence_weight"][0].shape[2]
     return float(steps * terms * weights * 2 * reals / 255 / epsilon(ElementType.FLOAT32))
 
 
-def _coarse(operation: MatMulNBits, arrays: Arrays) -> float:
-    """The error of a product whose one factor is held in as few bits as it may, in spacings."""
+def _low_bit_error(operation: MatMulNBits, arrays: Arrays) -> float:
+    """Return the error of a product with `x` in the fewest allowed bits, in spacings."""
     step = {2: 2.0**-10, 3: 2.0**-7, 4: 1 / 127}.get(operation.accuracy_level, 0.0)
     x = arrays["x"][0]
     zeros = arrays.get("zero_point", ())
-    furthest = float(2**operation.bits) + (_largest(zeros[0]) if zeros else 0.0)
-    weight = furthest * _largest(arrays["scale"][0])
-    error = step / 2 * _largest(x) * weight * operation.size
+    furthest = float(2**operation.bits) + (_max_abs(zeros[0]) if zeros else 0.0)
+    weight = furthest * _max_abs(arrays["scale"][0])
+    error = step / 2 * _max_abs(x) * weight * operation.size
     return error / epsilon(operation.outputs[0].type.element_type)
 
 
-def _lost(operation: Normalization, input: Array) -> float:
-    """The digits lost in a variance that is computed as `mean(x * x) - mean(x) ** 2`, at most."""
+def _cancellation(operation: Normalization, input: Array) -> float:
+    """Return the error factor of a variance computed as `mean(x * x) - mean(x) ** 2`, at most."""
     if isinstance(operation, LayerNormalization):
         rows = math.prod(input.shape[: operation.begin_norm_axis % input.ndim])
     else:
-        each = operation.groups if isinstance(operation, GroupNormalization) else input.shape[1]
-        rows = input.shape[0] * each
+        count = operation.groups if isinstance(operation, GroupNormalization) else input.shape[1]
+        rows = input.shape[0] * count
     if input.size == 0:
         return 1.0
     groups = input.astype(np.float64).reshape(rows, -1)
-    return _largest(np.square(groups).max(1) / (groups.var(1) + operation.epsilon))
+    return _max_abs(np.square(groups).max(1) / (groups.var(1) + operation.epsilon))
 
 
-def _largest(array: Array) -> float:
-    """The largest of the finite numbers, by size."""
+def _max_abs(array: Array) -> float:
+    """Return the largest absolute value of the finite elements."""
     wide = np.abs(array.astype(np.float64))
     return float(wide[np.isfinite(wide)].max(initial=0.0))

@@ -1,7 +1,7 @@
-"""Comparing crosschip with engines that run the same file alone; behind `crosschip bench`.
+"""Comparison of crosschip with engines that run the same file directly, for `crosschip bench`.
 
-- `timing`: times competitors in turn, `Timing` sums up what was measured.
+- `timing`: times competitors in turns.
 - `peers`: opens a model file with an engine directly, without crosschip.
 - `onnxruntime`, `openvino`: the engines.
-- `agreement`: tells whether all computed the same.
+- `agreement`: compares their outputs.
 """

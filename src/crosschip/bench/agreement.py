@@ -1,4 +1,4 @@
-"""Whether engines that were timed computed the same."""
+"""Comparison of the outputs of timed engines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from crosschip.ir import Array, Error, Model
 logger = logging.getLogger("crosschip")
 
 _DOUBTFUL = 1e-5
-"""The error from which on it is worth a compilation to know what rounding explains of it."""
+"""The error above which a further compilation determines what rounding explains of it."""
 
 RunOnce = Callable[[Model], Mapping[str, Any]]
-"""Compiles a model, and runs it on the inputs that were timed."""
+"""Compiles a model and runs it on the inputs of the measurement."""
 
 
 def errors_against(
@@ -27,16 +27,16 @@ def errors_against(
     inputs: Mapping[str, Any],
     run_once: RunOnce,
 ) -> dict[str, float]:
-    """The error of outputs against those of each engine, in `crosschip.accuracy.error.UNIT`.
+    """Return the error of outputs against each engine's, in `crosschip.accuracy.error.UNIT`.
 
-    Where it is doubtful, differences that rounding explains count as none: what the last operations
-    of the model read is computed once more for that.
+    If the error exceeds a threshold, the operands of the model's last operations are computed once
+    more, and differences that rounding explains count as 0.
 
     Args:
-        engines: the outputs of each engine, by its name, in the order of the model's.
-        outputs: those to compare with them, by name.
+        engines: the outputs of each engine, by its name, in the model's order.
+        outputs: the outputs to compare with them, by name.
         model: the model.
-        inputs: what all have run on.
+        inputs: the inputs of the runs.
         run_once: runs a model with the same inputs and other outputs.
     """
     roundings: list[Mapping[str, float]] = []

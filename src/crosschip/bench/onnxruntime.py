@@ -12,7 +12,7 @@ from crosschip.ir import Array, DeviceError
 
 
 def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
-    """A session on an `.onnx` file, with all graph optimizations."""
+    """Open an `.onnx` file with all graph optimizations."""
     try:
         import_engine()
     except ImportError as error:

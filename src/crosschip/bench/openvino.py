@@ -11,9 +11,9 @@ from crosschip.ir import Array, DeviceError
 
 
 def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
-    """A request on an `.onnx`, `.pdmodel` or OpenVINO file, in float32, for latency.
+    """Open an `.onnx`, `.pdmodel` or OpenVINO file in float32, for latency.
 
-    In a folder, it is the `.pdmodel` there that is read.
+    Of a folder, the `.pdmodel` in it is read.
     """
     try:
         import_engine()

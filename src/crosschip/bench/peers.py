@@ -1,7 +1,7 @@
-"""Engines called directly, for comparison: the model's own file, and nothing of crosschip between.
+"""Engines that run a model's file directly, for comparison with crosschip.
 
-A peer is a module of this package with a function `open_model` that opens a model file with an
-engine, float32, tuned as somebody who knows the engine well would do it.
+A peer is a module of this package with a function `open_model`, which opens a model file with an
+engine in float32 and with the settings of an experienced user.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from crosschip.ir import Array, DeviceError
 from crosschip.ir.suggestion import did_you_mean
 
 PEERS = ("onnxruntime", "openvino")
-"""The names of the engines, which are those of the modules."""
+"""The names of the engines and of their modules."""
 
 PeerRun = Callable[[], Sequence[Array]]
-"""One run on inputs that have been set before; the outputs are the caller's own."""
+"""Runs once on inputs that have been set before; the caller owns the outputs."""
 
 
 class Peer(Protocol):
-    """Opens a model with an engine and prepares a run."""
+    """A function that opens a model with an engine and prepares a run."""
 
     def __call__(self, path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
-        """Compile the model in a file for inputs of just these shapes.
+        """Compile the model in a file for the shapes of the inputs.
 
         Raises:
             DeviceError: the engine is not installed, or cannot read or run the file.
@@ -33,13 +33,9 @@ class Peer(Protocol):
 
 
 def open_peer(name: str) -> Peer:
-    """The peer called `name`.
-
-    Raises:
-        DeviceError: there is none.
-    """
+    """Return the peer called `name`; raise DeviceError if there is none."""
     if name not in PEERS:
-        known = ", ".join(PEERS)
+        names = ", ".join(PEERS)
         near = did_you_mean(name, PEERS)
-        raise DeviceError(f"there is no engine {name!r} to compare with{near}; there are {known}")
+        raise DeviceError(f"there is no engine {name!r} to compare with{near}; there are {names}")
     return cast(Peer, import_module(f"crosschip.bench.{name}").open_model)

@@ -1,4 +1,4 @@
-"""Comparing how long several ways to compute the same thing take."""
+"""Comparison of the run times of several competitors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from crosschip.runtime.measuring import wait_for_idle
+from crosschip.runtime.device_timing import wait_for_idle
 
 Run = Callable[[], object]
 
@@ -23,7 +23,7 @@ class Timing:
 
     @classmethod
     def of(cls, seconds: list[float]) -> Timing:
-        """The summary of measured times."""
+        """Summarize measured times."""
         ordered = sorted(seconds)
         return cls(
             statistics.median(ordered) * 1e3,
@@ -40,21 +40,20 @@ def interleave(
     warm_up: int = 2,
     seed: int = 0,
 ) -> dict[str, list[float]]:
-    """Time competitors in turn, in a new random order each round.
+    """Time competitors in turns, in a new random order each round.
 
-    Whatever slows the machine down for a while slows all of them down, and none always comes after
-    the same other. A turn begins when the threads of the one before have gone to sleep, with runs
-    that are not timed and wake the competitor's own.
+    So other load affects all of them, and the effects of the preceding turn average out. A turn
+    begins when the threads of the preceding one are idle, with runs that are not timed.
 
     Args:
-        competitors: what to time, by name.
-        runs: how often each.
-        burst: how many runs make a turn.
-        warm_up: how many runs at the beginning of a turn are not timed.
-        seed: of the orders.
+        competitors: the functions to time, by name.
+        runs: the number of timed runs of each.
+        burst: the number of timed runs in a turn.
+        warm_up: the number of untimed runs at the beginning of a turn.
+        seed: the seed of the random orders.
 
     Returns:
-        For each competitor, the seconds of each run, in order.
+        The seconds of each timed run, by competitor.
     """
     generator = random.Random(seed)
     seconds: dict[str, list[float]] = {name: [] for name in competitors}

@@ -1,4 +1,4 @@
-"""Finding the operators that a device computes wrong, by running parts of a model on it.
+"""Search for the operators that a device computes wrong, by running parts of a model on it.
 
 from crosschip.bisect import find_failing_operators
 
@@ -8,7 +8,7 @@ for operator in report.failing_operators:
 report.write("found")
 """
 
-from crosschip.bisect.finding import find_failing_operators
+from crosschip.bisect.failing_operators import find_failing_operators
 from crosschip.bisect.report import FailingOperator, Report
 
 __all__ = ["FailingOperator", "Report", "find_failing_operators"]

@@ -1,15 +1,14 @@
 """The search for the operations of a model that a device computes wrong.
 
-Every trial gives operations of the model what a trusted device has recorded for them, so that none
-is blamed for what another one has done, or for rounding that adds up:
+In each trial, operations read inputs recorded on the trusted device, so that neither errors of
+other operations nor accumulated rounding affect them:
 
-1. the model itself, on the device;
-2. all operations in one program in which none reads what another makes, so that the result of each
-   shows; or, where that fails, halves of that, until those stand alone that fail;
-3. what is left as it is connected, whole, in pieces and from its beginning up to several places,
-   and of what is wrong halves, and halves of those (`searching`): so is found what shows only where
-   a device need not show it, or in company;
-4. the model with the culprits on the trusted device, to see whether that mends it.
+1. The model itself runs on the device.
+2. All operations run in one program, disconnected, so that each result is an output. If that
+   fails, halves run, down to single operations that fail.
+3. The remaining operations run connected: as a whole, in pieces, and as prefixes of the model.
+   What is wrong is halved (`search`). This finds errors of fused or combined operations.
+4. The model runs with the failing operations on the trusted device, to check that it is right then.
 """
 
 from __future__ import annotations
@@ -20,40 +19,40 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from crosschip.bisect.comparing import Difference, is_nan
+from crosschip.bisect.comparison import Difference, is_nan
 from crosschip.bisect.parts import Part
 from crosschip.bisect.recording import Recording
 from crosschip.bisect.report import FailingOperator, Report
-from crosschip.bisect.searching import Search, halves
+from crosschip.bisect.search import Search, halves
 from crosschip.bisect.trials import Exhausted, Failure, Outcome, Trials
 from crosschip.ir import InputError, Operation, UnsupportedError
 
-_HOPELESS = 7
-"""So many groups that fail, with none that does not: the device does not take what is apart."""
+_MAX_FAILED_GROUPS = 7
+"""The number of failed groups, without a successful one, after which step 2 is given up."""
 
-_MORE = 8
-"""How many runs more than it takes to halve all operations twice may judge them apart."""
+_EXTRA_RUNS = 8
+"""The runs of step 2 in addition to those that halve all operations twice."""
 
-_BEGINNINGS = 16
-"""So many beginnings of the model are tried by themselves, if there are runs left for them."""
+_MAX_PREFIXES = 16
+"""The most prefixes of the model that are tried."""
 
-_ALLOWED, _LAST = 20, 5
-"""The runs for a culprit besides four times the halvings, and those that come at the end."""
+_BASE_RUNS, _FINAL_RUNS = 20, 5
+"""The runs per failing operation in addition to four times the halvings; the runs of step 4."""
 
 
-Take = Callable[[Sequence[Operation]], Part]
-"""Takes operations out of a model, connected or apart."""
+TakePart = Callable[[Sequence[Operation]], Part]
+"""Extracts operations from a model, connected or disconnected."""
 
 
 class Investigation:
-    """A search.
+    """A search for failing operations.
 
     Args:
-        recording: what is right.
-        trials: what runs on the device.
-        suspects: the operations that run there, in order.
-        report: what is found is written there.
-        thorough: whether each operation is to be tried apart, however many runs that takes.
+        recording: the trusted results.
+        trials: runs models on the device.
+        suspects: the operations that run on the device, in order.
+        report: the report, which is filled.
+        thorough: whether each operation is tested separately, in any number of runs.
     """
 
     def __init__(
@@ -71,13 +70,13 @@ class Investigation:
         self._trials = trials
         self._suspects = suspects
         self._report = report
-        self._unseen = set(suspects)
+        self._unjudged = set(suspects)
         self._shown = self._refused = False
         self._failing: dict[frozenset[Operation], FailingOperator] = {}
-        self._seen: dict[tuple[frozenset[Operation], Take], tuple[Part, Outcome]] = {}
+        self._outcomes: dict[tuple[frozenset[Operation], TakePart], tuple[Part, Outcome]] = {}
 
     def find(self) -> None:
-        """Look until all is explained, or no more trials are allowed."""
+        """Search until all errors are explained, or no more trials are allowed."""
         report = self._report
         try:
             self._find()
@@ -95,60 +94,60 @@ class Investigation:
         if not self._suspects:
             report.notes.append(f"{report.device} runs no operation of the model")
             return
-        is_wrong, report.error = self._program(())
+        is_wrong, report.error = self._run_model(())
         self._shown = is_wrong
         self._judge_independent()
         self._confirm()
-        # In one program, which operations on the trusted device would cut into several.
-        self._search(self._whole.together, pieces=self._pieces())
-        if self._unseen and any(not operator.actual for operator in self._failing.values()):
+        # Without the trusted device, which would cut the program.
+        self._search(self._whole.together, pieces=self._piece_count())
+        if self._unjudged and any(not operator.actual for operator in self._failing.values()):
             self._judge_independent()
             self._confirm()
-        report.exposed = not self._unseen
+        report.exposed = not self._unjudged
         if self._failing:
-            is_wrong, report.mended = self._program(self._guilty())
+            is_wrong, report.mended = self._run_model(self._failing_operations())
         report.explained = not is_wrong
-        self._tell_effects()
-        self._tell_sums()
-        if self._unseen:
+        self._measure_effects()
+        self._measure_cumulative_errors()
+        if self._unjudged:
             report.notes.append(
-                f"{report.device} shows few results at once, so {len(self._unseen)} operations "
+                f"{report.device} shows few results at once, so {len(self._unjudged)} operations "
                 f"were tried in company only, where errors may hide each other; look at each by "
                 f"itself with thorough"
             )
 
-    def _pieces(self) -> int:
-        """The parts that what looks right is tried in: as many as leave runs to halve one."""
+    def _piece_count(self) -> int:
+        """Return the number of pieces, so that runs remain to halve one of them."""
         halving = 2 * math.log2(len(self._suspects))
-        left = self._left(1) - halving
-        return max(1, min(int(left), int(halving) + _MORE))
+        runs = self._remaining_runs(1) - halving
+        return max(1, min(int(runs), int(halving) + _EXTRA_RUNS))
 
-    def _left(self, expected: int) -> float:
-        """The runs that are left to find so many culprits, but for those at the end."""
-        each = 4 * math.log2(len(self._suspects)) + _ALLOWED
-        return max(1, expected) * each - self._trials.runs - _LAST
+    def _remaining_runs(self, expected: int) -> float:
+        """Return the remaining runs for an expected number of failing operations."""
+        runs = 4 * math.log2(len(self._suspects)) + _BASE_RUNS
+        return max(1, expected) * runs - self._trials.runs - _FINAL_RUNS
 
-    def _guilty(self) -> list[Operation]:
-        guilty = {operation for group in self._failing for operation in group}
-        return [operation for operation in self._suspects if operation in guilty]
+    def _failing_operations(self) -> list[Operation]:
+        failing = {operation for group in self._failing for operation in group}
+        return [operation for operation in self._suspects if operation in failing]
 
-    def _program(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
-        """Whether the model is wrong with operations on the trusted device, and its error."""
+    def _run_model(self, moves: Sequence[Operation]) -> tuple[bool, float | None]:
+        """Return whether the model with operations on the trusted device fails, and its error."""
         against = self._trials.against
         name = against if isinstance(against, str) else against.name
-        model, pin = self._whole.pinned(moved, name)
+        model, pin = self._whole.pinned(moves, name)
         part = Part(model, dict(model.inputs), dict(model.outputs))
-        words = f"the model with {len(moved)} operations on {name}" if pin else "the model"
+        words = f"the model with {len(moves)} operations on {name}" if pin else "the model"
         try:
             outcome = self._trials.run(model, part.inputs(self._recording.values), words, pin)
         except (InputError, UnsupportedError) as error:
-            if not moved:
+            if not moves:
                 raise
             self._report.notes.append(f"the culprits cannot be moved to {name}: {error}")
             return False, None
-        if outcome.failure is Failure.ERROR and moved:
+        if outcome.failure is Failure.ERROR and moves:
             self._report.notes.append(
-                f"the model does not run with {len(moved)} operations on {name}: {outcome.detail}"
+                f"the model does not run with {len(moves)} operations on {name}: {outcome.detail}"
             )
             return False, None
         self._refused = outcome.failure is Failure.ERROR
@@ -159,12 +158,12 @@ class Investigation:
             (d.error for d in differences), default=0.0
         )
 
-    # Operations apart
+    # Disconnected operations
 
     def _judge_independent(self) -> None:
-        """Judge operations that read nothing of each other; what fails, in halves."""
-        guilty = set(self._guilty())
-        unjudged = [o for o in self._suspects if o in self._unseen and o not in guilty]
+        """Judge disconnected operations; if that fails, in halves."""
+        failing = set(self._failing_operations())
+        unjudged = [o for o in self._suspects if o in self._unjudged and o not in failing]
         failure = self._passes(unjudged)
         if failure is None:
             return
@@ -173,8 +172,8 @@ class Investigation:
             size = self._max_independent(unjudged)
             if not size:
                 return
-            left = [operation for operation in unjudged if operation in self._unseen]
-            waiting = deque(left[i : i + size] for i in range(0, len(left), size))
+            remaining = [operation for operation in unjudged if operation in self._unjudged]
+            waiting = deque(remaining[i : i + size] for i in range(0, len(remaining), size))
         failures = passed = 0
         while waiting:
             group = waiting.popleft()
@@ -182,13 +181,13 @@ class Investigation:
                 passed += 1
             elif len(group) > 1:
                 failures += 1
-                if failures >= _HOPELESS and not passed:
+                if failures >= _MAX_FAILED_GROUPS and not passed:
                     return
                 waiting.extend(halves(group))
 
     def _max_independent(self, group: Sequence[Operation]) -> int:
-        """How many operations the device takes apart; 0 if that is too few to try all so."""
-        useful = 1 if self._thorough else len(group) / (2 * math.log2(len(group)) + _MORE)
+        """Return the most disconnected operations that the device runs; 0 if that is too few."""
+        useful = 1 if self._thorough else len(group) / (2 * math.log2(len(group)) + _EXTRA_RUNS)
         passes, fails = 0, len(group)
         while fails - passes > 1 and fails - 1 >= useful:
             middle = (passes + fails) // 2
@@ -199,7 +198,7 @@ class Investigation:
         return passes if passes >= useful else 0
 
     def _passes(self, group: Sequence[Operation]) -> Failure | None:
-        """Judge operations apart; why that cannot be done, unless it can."""
+        """Judge disconnected operations; return why that failed, `None` if it did not."""
         if not group:
             return None
         part = self._whole.independent(group)
@@ -207,11 +206,11 @@ class Investigation:
         if outcome.failure is None:
             self._judge(group, part, outcome)
         elif len(group) == 1:
-            self._take_failure(group[0], part, outcome)
+            self._record_failure(group[0], part, outcome)
         return outcome.failure
 
     def _judge(self, group: Sequence[Operation], part: Part, outcome: Outcome) -> None:
-        """Compare what each operation has made by itself."""
+        """Compare the result of each disconnected operation."""
         by_operand = {operand: name for name, operand in part.makes.items()}
         for operation in group:
             alone = self._whole.independent([operation])
@@ -219,25 +218,27 @@ class Investigation:
                 name: outcome.outputs[by_operand[operand]] for name, operand in alone.makes.items()
             }
             differences = self._recording.compare(alone, outputs)
-            self._unseen.discard(operation)
+            self._unjudged.discard(operation)
             if differences:
-                self._report.own[operation] = max(differences.values(), key=_gravity)
+                self._report.own[operation] = max(differences.values(), key=_severity)
             if any(each.is_wrong for each in differences.values()):
-                self._blame([operation], alone, replace(outcome, outputs=outputs), differences)
+                self._record_failing_group(
+                    [operation], alone, replace(outcome, outputs=outputs), differences
+                )
 
-    def _take_failure(self, operation: Operation, part: Part, outcome: Outcome) -> None:
-        """Blame what fails by itself, unless it is only that the device wants it in company."""
+    def _record_failure(self, operation: Operation, part: Part, outcome: Outcome) -> None:
+        """Record a single operation that fails, unless the device only refuses it alone."""
         if outcome.failure is Failure.ERROR and not self._refused:
             return
-        self._blame([operation], part, outcome)
-        self._unseen.discard(operation)
+        self._record_failing_group([operation], part, outcome)
+        self._unjudged.discard(operation)
 
     def _confirm(self) -> None:
-        """Acquit what is right all alone, and find out in which company it is wrong."""
+        """Test failing operations alone; search the groups in which those fail that are right."""
         doubtful: list[Operation] = []
         for key, operator in list(self._failing.items()):
             if operator.actual and len(self._suspects) > 1:
-                part, outcome = self._tried(operator.operations, self._whole.independent)
+                part, outcome = self._trial(operator.operations, self._whole.independent)
                 if not self._differs(part, outcome):
                     doubtful += operator.operations
                     del self._failing[key]
@@ -248,86 +249,86 @@ class Investigation:
 
     # Parts of the model
 
-    def _search(self, take: Take, among: Sequence[Operation] = (), pieces: int = 1) -> None:
-        """Find culprits among those operations that are none yet.
+    def _search(self, take: TakePart, among: Sequence[Operation] = (), pieces: int = 1) -> None:
+        """Search for failing operations among the others.
 
         Args:
-            take: takes operations out of the model.
-            among: where to look; everywhere if left out.
+            take: extracts operations from the model.
+            among: the operations to search; all suspects if empty.
             pieces: as for `Search.exhaust`.
         """
         refused = False
 
         def is_wrong(operations: Sequence[Operation]) -> bool:
             nonlocal refused
-            part, outcome = self._tried(operations, take)
+            part, outcome = self._trial(operations, take)
             refused = refused or outcome.failure is Failure.ERROR
             return self._differs(part, outcome)
 
         search: Search[Operation] = Search(is_wrong)
-        guilty = set(self._guilty())
-        items = [o for o in among or self._suspects if o not in guilty]
+        failing = set(self._failing_operations())
+        items = [o for o in among or self._suspects if o not in failing]
         try:
             search.exhaust(items, pieces)
-            # What is wrong only together may be in a part that the device refused.
-            if pieces > 1 and (self._unseen or refused):
-                known = len(guilty) + sum(map(len, search.groups))
-                search.exhaust_beginnings(items, min(int(self._left(known)), _BEGINNINGS))
+            # Operations that fail only together may be in a part that the device refused.
+            if pieces > 1 and (self._unjudged or refused):
+                count = len(failing) + sum(map(len, search.groups))
+                search.exhaust_prefixes(items, min(int(self._remaining_runs(count)), _MAX_PREFIXES))
         finally:
             for group in search.groups:
                 with suppress(Exhausted):
-                    part, outcome = self._tried(group, take)
+                    part, outcome = self._trial(group, take)
                     failed = outcome.failure is not None
                     differences = {} if failed else self._recording.compare(part, outcome.outputs)
-                    self._blame(group, part, outcome, differences)
+                    self._record_failing_group(group, part, outcome, differences)
 
-    def _tried(self, operations: Sequence[Operation], take: Take) -> tuple[Part, Outcome]:
-        """Operations as a model, and what came of it; it is kept if they are few."""
+    def _trial(self, operations: Sequence[Operation], take: TakePart) -> tuple[Part, Outcome]:
+        """Return operations as a model and its outcome, which is cached if they are few."""
         key = frozenset(operations), take
-        if key not in self._seen:
+        if key not in self._outcomes:
             part = take(operations)
             trial = part, self._run(part, _describe(operations))
             if len(operations) > _FEW:
                 return trial
-            self._seen[key] = trial
-        return self._seen[key]
+            self._outcomes[key] = trial
+        return self._outcomes[key]
 
     def _differs(self, part: Part, outcome: Outcome) -> bool:
-        """Tell whether what came of a part is wrong, or nothing did."""
+        """Return whether the outcome of a part is wrong or a failure."""
         if outcome.failure is not None:
-            # What the device refuses in part and takes in whole is not wrong.
+            # A part that the device refuses is not wrong if it accepts the whole model.
             return self._refused or outcome.failure is not Failure.ERROR
         differences = self._recording.compare(part, outcome.outputs)
         if part.depth == 1 and differences:
             operation = self._whole.model.producers[next(iter(part.makes.values()))]
-            self._report.own[operation] = max(differences.values(), key=_gravity)
+            self._report.own[operation] = max(differences.values(), key=_severity)
         return any(each.is_wrong for each in differences.values())
 
     def _run(self, part: Part, words: str) -> Outcome:
         return self._trials.run(part.model, part.inputs(self._recording.values), words)
 
-    # What is told of culprits
+    # Reports about failing operations
 
-    def _blame(
+    def _record_failing_group(
         self,
         group: Sequence[Operation],
         part: Part,
         outcome: Outcome,
         differences: Mapping[str, Difference] | None = None,
     ) -> None:
-        """Take down a culprit.
+        """Record operations that fail together.
 
         Args:
-            group: its operations.
-            part: these as a model.
-            outcome: what came of that.
-            differences: the difference of each of its outputs, if there are any.
+            group: the operations.
+            part: the operations as a model.
+            outcome: the outcome of running it.
+            differences: the difference of each output, if there are any.
         """
         values = self._recording.values
         expected = {name: values[operand] for name, operand in part.makes.items()}
         manner, detail, worst = str(outcome.failure), outcome.detail, None
         if outcome.failure is None:
-            worst = max((differences or {}).values(), key=_gravity)
+            worst = max((differences or {}).values(), key=_severity)
             nan = any(is_nan(outcome.outputs[name], expected[name]) for name in expected)
             manner, detail = "nan" if nan else "wrong", worst.detail
         self._failing[frozenset(group)] = FailingOperator(
@@ -341,19 +342,19 @@ class Investigation:
             outcome.outputs,
         )
 
-    def _tell_effects(self) -> None:
-        """Say of each culprit what it alone does to the outputs of the model itself."""
+    def _measure_effects(self) -> None:
+        """Record the effect of each failing operation alone on the model's outputs."""
         whole = self._report.error
         for key, operator in self._failing.items():
             if operator.actual and len(self._failing) > 1:
-                others = [o for o in self._guilty() if o not in key]
-                shows, effect = self._program(others)
+                others = [o for o in self._failing_operations() if o not in key]
+                shows, effect = self._run_model(others)
             else:
                 shows, effect = math.isinf(whole or 0) or self._shown, whole
             self._failing[key] = replace(operator, effect=effect, shows=shows)
 
-    def _tell_sums(self) -> None:
-        """Note how errors add up along the model, where the device shows all that is inside."""
+    def _measure_cumulative_errors(self) -> None:
+        """Record how errors accumulate along the model, if the device shows all operands."""
         alive = all(operator.actual for operator in self._failing.values())
         if not self._report.exposed or not alive:
             return
@@ -369,7 +370,7 @@ class Investigation:
 _FEW = 8
 
 
-def _gravity(difference: Difference) -> tuple[bool, float]:
+def _severity(difference: Difference) -> tuple[bool, float]:
     return difference.is_wrong, difference.error
 
 

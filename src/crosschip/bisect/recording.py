@@ -1,4 +1,4 @@
-"""The trusted results: what every operand holds in one run, and how much of it rounding moves."""
+"""The recorded run of a model on the trusted device, and comparisons with it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import crosschip
 from crosschip.accuracy.epsilon import epsilon_of
 from crosschip.accuracy.error import relative_error
 from crosschip.accuracy.rounding import explained_by_rounding
-from crosschip.bisect.comparing import ROUNDINGS, Difference, difference
-from crosschip.bisect.parts import Part, Values, Whole, shaken, shaken_array
+from crosschip.bisect.comparison import ROUNDINGS, Difference, difference
+from crosschip.bisect.parts import Part, Values, Whole, perturb, perturb_weights
 from crosschip.hal import Device, Precision
 from crosschip.ir import Model, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
@@ -28,10 +28,10 @@ class Recording:
     Attributes:
         whole: the model.
         against: the trusted device.
-        values: what each operand held.
-        precision: the arithmetic for float32 of the device that is looked at.
-        tolerance: what is allowed, as a part of an output's largest element; `None` where rounding
-            is to say it.
+        values: the value of each operand.
+        precision: the arithmetic for float32 of the tested device.
+        tolerance: the allowed difference relative to an output's largest element; `None` if it
+            follows from rounding.
     """
 
     whole: Whole
@@ -49,37 +49,37 @@ class Recording:
         precision: Precision,
         tolerance: float | None,
     ) -> Recording:
-        """Run a model and keep all that it computes.
+        """Run a model and record all operands.
 
         Raises:
             DeviceError: the trusted device fails.
-            UnsupportedError: it does not run all of it, and neither does the reference.
+            UnsupportedError: the trusted device and the reference together do not run the model.
         """
         whole = Whole(model)
         part = whole.exposed()
         input_values = {operand: inputs[name] for name, operand in model.inputs.items()}
-        # What was read comes out, too, in the form that devices read it in.
+        # Inputs are outputs too, to record them as devices read them.
         copies = {f"copy{index}": operand for index, operand in enumerate(part.reads.values())}
         outputs = {**part.model.outputs, **copies}
         exposed = Model(model.name, part.model.inputs, part.model.operations, outputs)
-        actual = _ran(exposed, part.inputs(input_values), against)
+        actual = _run_model(exposed, part.inputs(input_values), against)
         values = (
             input_values | part.by_operand(actual) | {o: actual[name] for name, o in copies.items()}
         )
         return cls(whole, against, values, precision, tolerance)
 
     def compare(self, part: Part, outputs: Mapping[str, Any]) -> dict[str, Difference]:
-        """The difference of each output of a part from what it should be.
+        """Return the difference of each output of a part from the recorded value.
 
         Args:
-            part: what was run.
-            outputs: what came of it.
+            part: the part.
+            outputs: its outputs on the tested device.
         """
         again: list[Mapping[str, Any]] = []
 
-        def moved(name: str) -> Sequence[Any]:
+        def perturbed_outputs(name: str) -> Sequence[Any]:
             if not again:
-                again.extend(self._moved(part))
+                again.extend(self._perturbed_outputs(part))
             return [outputs[name] for outputs in again]
 
         return {
@@ -87,7 +87,7 @@ class Recording:
                 outputs[name],
                 self.values[operand],
                 operand.type,
-                lambda name=name: moved(name),  # type: ignore[misc]
+                lambda name=name: perturbed_outputs(name),  # type: ignore[misc]
                 depth=part.depth,
                 precision=self.precision,
                 tolerance=self.tolerance,
@@ -97,11 +97,11 @@ class Recording:
         }
 
     def errors(self, part: Part, outputs: Mapping[str, Any]) -> dict[str, float]:
-        """The error of each output of a part, in `crosschip.accuracy.error.UNIT`.
+        """Return the error of each output of a part, in `crosschip.accuracy.error.UNIT`.
 
         Args:
-            part: what was run.
-            outputs: what came of it.
+            part: the part.
+            outputs: its outputs on the tested device.
         """
         return {
             name: relative_error(
@@ -113,7 +113,7 @@ class Recording:
         }
 
     def _rounding(self, part: Part, output: Operand) -> float:
-        """What rounding explains of an output of a part, whatever the size of its elements."""
+        """Return the absolute difference of an output of a part that rounding explains."""
         reads = {part.model.inputs[name]: operand for name, operand in part.reads.items()}
         return explained_by_rounding(
             part.model,
@@ -122,8 +122,8 @@ class Recording:
             self.precision,
         )
 
-    def _moved(self, part: Part) -> Iterable[Mapping[str, Any]]:
-        """The outputs of a part for inputs and weights that are off by a few roundings."""
+    def _perturbed_outputs(self, part: Part) -> Iterable[Mapping[str, Any]]:
+        """Return the outputs of a part for perturbed inputs and weights."""
         step = ROUNDINGS * max(
             (
                 epsilon_of(operand.type, self.precision)
@@ -135,13 +135,13 @@ class Recording:
         for seed in range(_TRIES):
             generator = np.random.default_rng(seed)
             inputs = {
-                name: shaken_array(value, step, generator)
+                name: perturb(value, step, generator)
                 for name, value in part.inputs(self.values).items()
             }
-            yield _ran(shaken(part, step, seed), inputs, self.against)
+            yield _run_model(perturb_weights(part, step, seed), inputs, self.against)
 
 
-def _ran(model: Model, inputs: Mapping[str, Any], device: str | Device) -> Mapping[str, Any]:
+def _run_model(model: Model, inputs: Mapping[str, Any], device: str | Device) -> Mapping[str, Any]:
     try:
         compiled = crosschip.compile(model, [device], cache=False)
     except UnsupportedError:

@@ -1,4 +1,4 @@
-"""What was found: the culprits, and the error of all operations."""
+"""The report: the failing operators, and the errors of all operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.accuracy.error import UNIT
-from crosschip.bisect.comparing import Difference
+from crosschip.bisect.comparison import Difference
 from crosschip.bisect.parts import Part
 from crosschip.ir import Model, Operation
 from crosschip.ir.text import is_inline, legible
@@ -25,17 +25,16 @@ class FailingOperator:
 
     Attributes:
         operations: the operations.
-        manner: `wrong`, `nan`, `crash`, `hang`, or `error` where the device refuses to go on.
-        detail: what is wrong, in words.
-        difference: of its result from what it should be; `None` where there is no result.
+        manner: `wrong`, `nan`, `crash`, `hang`, or `error` if the device raises an error.
+        detail: the problem, in words.
+        difference: the difference from the expected result; `None` if there is no result.
         part: the operations as a model.
-        inputs: what that reads, by name.
-        expected: what it should make, by name.
-        actual: what the device computes, by name; empty where it computes nothing.
-        effect: the largest error of the model's outputs if nothing else were wrong, in
-            `crosschip.accuracy.error.UNIT`; infinite if there are none then, `None` where that is
-            not known.
-        shows: whether it is seen in the model's own outputs; `None` where that is not known.
+        inputs: the inputs of `part`, by name.
+        expected: the expected outputs, by name.
+        actual: the device's outputs, by name; empty if there are none.
+        effect: the largest error of the model's outputs with this failure alone, in
+            `crosschip.accuracy.error.UNIT`; infinite without outputs, `None` if unknown.
+        shows: whether the model's outputs are wrong because of it; `None` if unknown.
     """
 
     operations: Sequence[Operation]
@@ -51,7 +50,7 @@ class FailingOperator:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The operations' names."""
+        """The names of the operations."""
         return tuple(operation.name for operation in self.operations)
 
     @property
@@ -61,11 +60,11 @@ class FailingOperator:
 
     @property
     def error(self) -> float | None:
-        """Of its result, in `crosschip.accuracy.error.UNIT`; `None` where there is none."""
+        """The error of the result, in `crosschip.accuracy.error.UNIT`; `None` without a result."""
         return None if self.difference is None else self.difference.error
 
     def document(self) -> dict[str, Any]:
-        """All of it but the arrays, for JSON."""
+        """Return all fields except for the arrays, as JSON values."""
         difference = self.difference
         return {
             "operations": [
@@ -99,22 +98,22 @@ class Report:
 
     Attributes:
         model: the model, as it was placed.
-        device: the device that is looked at.
-        against: who says what is right.
+        device: the tested device.
+        against: the trusted device.
         suspects: the operations that run on the device.
-        failing_operators: those that are wrong, in the model's order.
-        error: that of the model's outputs on the device, in `crosschip.accuracy.error.UNIT`;
-            infinite if there are none.
-        mended: the same with the culprits elsewhere; `None` if that was not tried.
-        explained: whether the outputs are right once the culprits run elsewhere.
-        own: the error of each operation by itself, where it is known.
-        sums: the error of each operation with all that comes before it, where it is known.
-        exposed: whether the device showed what is inside of the model.
-        options: those of `crosschip run` with which the device was made.
-        runs: how many runs on the device there were.
-        seconds: how long it took.
-        notes: what else there is to know, a sentence each.
-        whole: whether the search has come to its end.
+        failing_operators: the operators that are wrong, in the model's order.
+        error: the error of the model's outputs on the device, in `crosschip.accuracy.error.UNIT`;
+            infinite without outputs.
+        mended: the same with the failing operators on the trusted device; `None` if not tried.
+        explained: whether the outputs are right then.
+        own: the known errors of single operations with recorded inputs.
+        sums: the known errors of operations after all preceding ones on the device.
+        exposed: whether the device showed the results of all operations.
+        options: the options of `crosschip run` that reproduce the device's settings.
+        runs: the number of runs on the device.
+        seconds: the duration of the search.
+        notes: further remarks, a sentence each.
+        whole: whether the search was completed.
     """
 
     model: Model
@@ -145,7 +144,7 @@ class Report:
         )
 
     def document(self) -> dict[str, Any]:
-        """All of it but the arrays, for JSON; what is no finite number is text."""
+        """Return all fields except for the arrays, as JSON values; infinite numbers are text."""
         return {
             "model": self.model.name,
             "device": self.device,
@@ -174,25 +173,25 @@ class Report:
         }
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write the page, and for each culprit a model with inputs that reproduces it.
+        """Write the page, and for each failing operator a model with inputs that reproduces it.
 
         Args:
-            folder: where to; it is made.
+            folder: the folder, which is created.
 
         Returns:
-            The paths of the page and of the culprits' folders.
+            The paths of the page and of the operators' folders.
 
         Raises:
-            InputError: it cannot be written there.
+            InputError: the files cannot be written.
         """
-        # A report that nobody writes needs no drawing.
-        from crosschip.bisect.writing import write
+        # Imported late: most reports are only printed.
+        from crosschip.bisect.report_files import write_report
 
-        return write(self, Path(folder))
+        return write_report(self, Path(folder))
 
 
 def slots_of(operation: Operation) -> dict[str, str]:
-    """The value of each slot of an operation, in words: parameters by value, tensors by type."""
+    """Return the text of each slot of an operation: a parameter's value, a tensor's type."""
     texts: dict[str, str] = {}
     for slot, operand in operation.named_inputs():
         text = operation.symbol(slot, operand)
@@ -215,20 +214,20 @@ def _defaults(operation: Operation) -> Iterator[tuple[str, str]]:
                 yield slot.name, str(getattr(value, "name", value))
 
 
-def told_error(error: float | None) -> str:
-    """An error in words, without its unit."""
+def format_error(error: float | None) -> str:
+    """Return an error in words, without its unit."""
     if error is None:
         return "unknown"
     return f"{error:.2g}" if math.isfinite(error) else "none of it is a number"
 
 
-def told_difference(difference: Difference) -> str:
-    """A difference in words, with its units."""
+def format_difference(difference: Difference) -> str:
+    """Return a difference in words, with its unit."""
     if not math.isfinite(difference.largest):
-        return f"error {told_error(difference.error)}"
+        return f"error {format_error(difference.error)}"
     return (
         f"the furthest element is {difference.largest:.2g} off, of which rounding explains "
-        f"{difference.explained:.2g}; error of the result {told_error(difference.error)} ({UNIT})"
+        f"{difference.explained:.2g}; error of the result {format_error(difference.error)} ({UNIT})"
     )
 
 

@@ -1,4 +1,4 @@
-"""Trials: a model compiled for a device and run once, whatever the device does meanwhile."""
+"""Trials: a model is compiled for a device and run once, and crashes and hangs are outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosschip.runtime.placement.sources import line_of, origins_of
 
 
 class Failure(StrEnum):
-    """The ways in which a device gives no result."""
+    """The kinds of failures without a result."""
 
     CRASH = "crash"
     HANG = "hang"
@@ -25,12 +25,12 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a trial.
+    """The outcome of a trial.
 
     Attributes:
-        outputs: by name; empty if there are none.
-        failure: why there are none; `None` if there are.
-        detail: the device's words about it.
+        outputs: the outputs, by name; empty after a failure.
+        failure: the failure; `None` if there are outputs.
+        detail: the device's message about the failure.
     """
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
@@ -39,24 +39,23 @@ class Outcome:
 
 
 class Exhausted(Exception):
-    """There may be no more trials."""
+    """No more trials are allowed."""
 
 
 @dataclass(slots=True)
 class Trials:
-    """Runs models on a device, and counts.
+    """Runs models on a device and counts the runs.
 
     Attributes:
-        device: the device; a name with its driver, if it is to run in a process of its own.
-        against: who runs what the device does not.
+        device: the tested device, as a name for a driver process or as an instance.
+        against: the trusted device, which runs operations that `device` does not.
         options: arguments of `crosschip.compile`.
-        all: whether the device runs all of the model.
-        seconds: how long trials may take together; `None` for any time.
-        limit: how many there may be; `None` for any number.
-        on_trial: is told each before it begins, in words.
-        kept: the names of operations that the device computes in float32, whatever it does others
-            in.
-        runs: how many there were.
+        all: whether the device runs the whole model.
+        seconds: the most seconds of all trials; `None` for no limit.
+        limit: the most trials; `None` for no limit.
+        on_trial: called before each trial with its number and description.
+        in_float32: the names of operations that the device computes in float32.
+        runs: the number of trials so far.
     """
 
     device: str | Device
@@ -72,7 +71,7 @@ class Trials:
 
     @property
     def elapsed(self) -> float:
-        """The seconds since the first trial could begin."""
+        """The seconds since the creation."""
         return time.monotonic() - self._begin
 
     def run(
@@ -85,13 +84,13 @@ class Trials:
         """Compile a model for the device, and run it once.
 
         Args:
-            model: what to run.
-            inputs: what it reads.
-            words: what the trial is about.
-            pin: operations that are to run elsewhere.
+            model: the model.
+            inputs: its inputs.
+            words: the description of the trial.
+            pin: the devices of operations that run on the trusted device.
 
         Raises:
-            Exhausted: that would be one too many, or there is no time left.
+            Exhausted: the limit of trials or seconds is reached.
         """
         if self.limit is not None and self.runs >= self.limit:
             raise Exhausted(f"{self.limit} runs were allowed")
@@ -104,7 +103,7 @@ class Trials:
         try:
             return self._outcome(model, inputs, both if pin else alone, pin)
         except (OutOfRange, UnsupportedError):
-            # As a part it may be more than the device takes: what it says no to is not its doing.
+            # The device declines some operation of the part; the trusted device runs it.
             return self._outcome(model, inputs, both, pin)
 
     def _outcome(
@@ -118,14 +117,14 @@ class Trials:
             try:
                 return Outcome(self._outputs(model, inputs, devices, pin))
             except DeviceLost as lost:
-                # Its deaths were those of trials before this one.
+                # The driver's deaths in earlier trials count; retry after the pause.
                 time.sleep(min(lost.seconds, _LONGEST_PAUSE))
                 return Outcome(self._outputs(model, inputs, devices, pin))
         except (OutOfRange, UnsupportedError):
             raise
         except DeviceError as error:
             message = str(error).removeprefix(f"{getattr(self.device, 'name', self.device)}: ")
-            return Outcome(failure=_failure(error), detail=message.rpartition(_LAST)[2])
+            return Outcome(failure=_failure(error), detail=message.rpartition(_LAST_WORDS)[2])
 
     def _outputs(
         self,
@@ -151,19 +150,19 @@ class Trials:
             end = compiled.on_death(deaths.append)
             outputs = compiled.run(inputs)
             end()
-        if deaths and len(devices) > 1:  # the other one may have run it
+        if deaths and len(devices) > 1:  # the trusted device may have taken over
             raise DeviceLost(f"the driver died: {deaths[-1]}")
         return outputs
 
 
 _LONGEST_PAUSE = 10.0
 
-_LAST = "runs it once more. Last: "
-"""What stands between a run's being kept and why it was."""
+_LAST_WORDS = "runs it once more. Last: "
+"""The text before the last reason in the message about a model that was not run again."""
 
 
 def _failure(error: DeviceError) -> Failure:
-    """The sort of a failure; drivers tell it in words."""
+    """Return the kind of a failure from the driver's message."""
     message = str(error)
     if any(words in message for words in ("has been at a run for", "has been compiling for")):
         return Failure.HANG

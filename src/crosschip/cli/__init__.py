@@ -1,8 +1,8 @@
-"""The command line: a file a command, found by being here.
+"""The command line.
 
-A module of this package whose name does not start with `_` is a command of that name: its function
-`command`, or, if it has several, its `app`. Importing the package itself imports next to nothing,
-so that whatever takes time is inside `main`, which says what an interruption does.
+Each module of this package whose name does not start with `_` is a command: its function `command`,
+or its `app` with several commands. Importing the package imports almost nothing, so that slow
+imports happen in `main`, which handles interruptions.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command that the arguments name.
+    """Run the command of the arguments.
 
-    The exit status is 1 on an error, 2 on wrong usage, and 130 after an interruption, which takes
-    back what is half done; a second interruption does not wait for that.
+    The exit status is 1 on an error, 2 on wrong usage, and 130 after an interruption, which removes
+    incomplete results; a second interruption ends the process at once.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command and return its exit status; with `--json`, an error is a document, too."""
+    """Run a command and return its exit status; with `--json`, errors are documents too."""
     try:
         app()(arguments, prog_name="crosschip")
     except SystemExit as leaving:
@@ -60,7 +60,7 @@ def run(arguments: list[str]) -> int:
 
 
 def app() -> typer.Typer:
-    """The commands, none of which is imported yet."""
+    """Return the commands, which are imported on demand."""
     import typer
 
     from crosschip.cli._commands import Commands, general
@@ -78,7 +78,7 @@ def app() -> typer.Typer:
 
 
 def _loads_extension(frame: Any) -> bool:
-    """Tell whether a compiled module is being made, which may not survive an exception halfway."""
+    """Return whether an extension module is being initialized, which an exception would break."""
     from importlib.machinery import ExtensionFileLoader
 
     while frame is not None:
@@ -91,11 +91,10 @@ def _loads_extension(frame: Any) -> bool:
 
 
 class _Interruption:
-    """The effect of Ctrl-C from now on.
+    """The handler of Ctrl-C.
 
     Attributes:
-        came: whether there was one. Code in between may have taken the exception for a failure of
-            its own.
+        came: whether there was an interruption, also if other code caught the exception.
     """
 
     def __init__(self) -> None:
@@ -105,7 +104,7 @@ class _Interruption:
         sys.unraisablehook = self._cannot_be_raised
 
     def finish(self, status: int) -> int:
-        """Nothing is left to take back; the exit status."""
+        """Stop handling interruptions; return the exit status."""
         self.came, came = True, self.came
         return INTERRUPTED if came else status
 

@@ -1,4 +1,4 @@
-"""The commands, each imported when it is asked for."""
+"""The groups of commands, which import each command on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN: Mapping[str, Any] = {"pretty_exceptions_short": False, "rich_markup_mode
 
 
 class Group(TyperGroup):
-    """Commands whose help says in full what each does."""
+    """A group of commands whose help shows their full summaries."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows = []
@@ -33,7 +33,7 @@ class Group(TyperGroup):
 
 
 class Commands(Group):
-    """Every module of the command line whose name does not start with `_`; each `_` is a hyphen."""
+    """The commands of the package's modules whose name does not start with `_`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         names = [m.name for m in iter_modules(cli.__path__) if not m.name.startswith("_")]

@@ -1,4 +1,4 @@
-"""The options of every command that compiles models, or says how it would."""
+"""The options of commands that compile, explain or load models."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 
 import crosschip
-from crosschip.cli import _compiled_file, _options
-from crosschip.cli._show import doing
-from crosschip.ir import Model
+from crosschip.cli import _options
+from crosschip.cli._show import showing_progress
+from crosschip.ir import Budget, Model
+from crosschip.runtime.artifact.container import is_shipped
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.lacking import lacking
-from crosschip.runtime.placement.missing import Missing
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.missing_operators import missing_operators
+from crosschip.runtime.placement.missing_operators import MissingOperator
+from crosschip.runtime.placement.placement import Placement
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
+
+_SETTINGS = ("threads", "performance")
+"""The options of all commands that apply to a compiled model."""
 
 
 @dataclass(frozen=True)
 class Engines:
-    """Options that say how devices are to compile."""
+    """The compile options of devices."""
 
     threads: _options.Threads = None
     precision: _options.Precision = None
@@ -33,13 +37,13 @@ class Engines:
     config: _options.Config = None
 
     def configuration(self, devices: Sequence[str] | None = None) -> crosschip.Configuration:
-        """All of them in one.
+        """Return the configuration of all options.
 
         Args:
-            devices: the names that there may be properties for; any if left out.
+            devices: the names of devices that may have properties; any if `None`.
 
         Raises:
-            InputError: a value is none of those that there are.
+            InputError: an option is invalid.
         """
         properties = _options.properties(self.properties, devices)
         return crosschip.Configuration.of(self.config).overridden(
@@ -49,7 +53,7 @@ class Engines:
 
 @dataclass(frozen=True)
 class Compilation(Engines):
-    """Options that say what is compiled, for which devices, and how."""
+    """The options for devices, shapes, placement and cache."""
 
     devices: _options.Devices = "auto"
     input: _options.Inputs = None
@@ -67,45 +71,45 @@ class Compilation(Engines):
     budget: _options.Limits = None
 
     def load(self, path: Path) -> Model:
-        """The model in a file, once all options have been looked at."""
+        """Check the options and load the model in a file."""
         self._arguments()
         limits = _options.budget(self.budget)
-        with doing(f"importing {path}"):
+        with showing_progress(f"importing {path}"):
             return crosschip.load(path, budget=limits)
 
     def inputs(self, model: Model) -> dict[str, Any]:
-        """The inputs that are given, and random ones for the others."""
+        """Return the inputs of the options, and random ones for the others."""
         return _options.inputs(model, self.input, _options.shapes(self.shape), self.seed)
 
     def compile(
         self, model: Model, shapes: Mapping[str, Sequence[int]] | None = None, **more: Any
     ) -> CompiledModel:
-        """The model, compiled.
+        """Compile a model.
 
         Args:
-            model: what to compile.
-            shapes: those of the inputs; as the options say if left out.
+            model: the model.
+            shapes: the shapes of the inputs; those of the options if `None`.
             more: other arguments of `crosschip.compile`.
         """
         arguments = self._arguments() | more
         if shapes is not None:
             arguments["shapes"] = shapes
-        with doing(f"compiling {model.name} for {self.devices}"):
+        with showing_progress(f"compiling {model.name} for {self.devices}"):
             return crosschip.compile(model, self.devices, **arguments)
 
-    def ready(
+    def load_or_compile(
         self, path: Path, context: typer.Context, meaningful: Collection[str]
     ) -> tuple[CompiledModel, dict[str, Any]]:
-        """The compiled model of a file, which may hold one already, and inputs for it.
+        """Load or compile the model in a file, which may be a compiled one; return inputs too.
 
         Args:
-            path: of the file.
-            context: of the command.
-            meaningful: the parameters that mean something for what is compiled already.
+            path: the path of the file.
+            context: the context of the command.
+            meaningful: the parameters that apply to a compiled model.
         """
-        if _compiled_file.is_compiled(path):
+        if is_shipped(path):
             limits = _options.budget(self.budget)
-            compiled = _compiled_file.load(
+            compiled = load_compiled_file(
                 path, context, meaningful, limits, self.threads, self.performance
             )
             return compiled, self.inputs(compiled.placement.model)
@@ -114,16 +118,16 @@ class Compilation(Engines):
         return self.compile(model), inputs
 
     def explain(self, model: Model) -> Placement:
-        """The placement of a model: the device that would run each part."""
-        with doing(f"asking {self.devices}"):
+        """Return the placement of a model."""
+        with showing_progress(f"asking {self.devices}"):
             return crosschip.explain(model, self.devices, **self._arguments())
 
-    def missing(self, models: Sequence[Model], device: str) -> list[Missing]:
-        """What a device lacks for models, in the order in which to add it."""
+    def missing(self, models: Sequence[Model], device: str) -> list[MissingOperator]:
+        """Return the operators that a device lacks for models, ranked by benefit."""
         shapes = _options.shapes(self.shape)
         known_shapes = {**_options.input_shapes(self.input), **shapes}
-        with doing(f"asking {device}"):
-            return lacking(models, device, known_shapes, self.configuration())
+        with showing_progress(f"asking {device}"):
+            return missing_operators(models, device, known_shapes, self.configuration())
 
     def _arguments(self) -> dict[str, Any]:
         shapes = _options.shapes(self.shape)
@@ -149,8 +153,8 @@ class Compilation(Engines):
         }
 
 
-def takes(*groups: type) -> Callable[[_Command], _Command]:
-    """Give a command the options of groups, each of which is the type of one of its parameters."""
+def with_options(*groups: type) -> Callable[[_Command], _Command]:
+    """Expand a command's parameters whose types are groups of options to these options."""
 
     def decorate(command: _Command) -> _Command:
         own = inspect.signature(command)
@@ -188,3 +192,38 @@ def _options_of(group: type) -> list[inspect.Parameter]:
         entry.replace(annotation=hints[entry.name])
         for entry in inspect.signature(group).parameters.values()
     ]
+
+
+def load_compiled_file(
+    path: Path,
+    context: typer.Context,
+    meaningful: Collection[str],
+    budget: Budget,
+    threads: int | None = None,
+    performance: str | None = None,
+) -> CompiledModel:
+    """Load the compiled model in a file.
+
+    Args:
+        path: the path of the file.
+        context: the context of the command.
+        meaningful: the parameters of the command that apply to a compiled model.
+        budget: the largest cost of loading.
+        threads: as for `crosschip.load_compiled`.
+        performance: likewise.
+
+    Raises:
+        typer.BadParameter: another parameter was passed.
+    """
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if is_given and parameter.name not in (*meaningful, *_SETTINGS):
+            raise typer.BadParameter(
+                f"{path} holds a compiled model, for which this means nothing",
+                param_hint=parameter.opts[0],
+            )
+    with showing_progress(f"loading {path}"):
+        return crosschip.load_compiled(
+            path, threads=threads, performance=performance, budget=budget
+        )

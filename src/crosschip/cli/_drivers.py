@@ -1,4 +1,4 @@
-"""Drivers in processes of their own, as commands show them."""
+"""Output of commands about driver processes."""
 
 from __future__ import annotations
 
@@ -22,54 +22,54 @@ _COLUMNS = (
     *("ms 50/90/99 %", "MB", "restarts"),
 )
 _WORDS = 2
-"""So many columns are of words, the others of numbers."""
+"""The number of text columns; the others are of numbers."""
 
 _SHORTEST, _LONGEST, _LONGEST_REASON = 8, 40, 300
-"""The least width of the first column; the most characters of a client's command, of a reason."""
+"""The least width of the first column, and the most characters of a command and of a reason."""
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 Rates = Mapping[tuple[Path, int], float]
-"""The runs a second of each client, by the driver's socket and the client's process."""
+"""The runs per second of each client, by the driver's socket and the client's process."""
 
 
 def show(title: str, reports: Sequence[DriverReport], rates: Rates | None = None) -> None:
-    """Print drivers, and what became of those that died.
+    """Print drivers, and the reasons of those that died.
 
     Args:
-        title: what stands above.
-        reports: of the drivers.
-        rates: of their clients, which are left out if these are.
+        title: the title of the table.
+        reports: the reports of the drivers.
+        rates: the rates of their clients; `None` to leave the clients out.
     """
     if console.is_terminal:
         console.print(_view(title, reports, rates))
         return
     table(title, _COLUMNS, _rows(reports, rates), ",".join(_COLUMNS[_WORDS:]))
-    if lately := [row for report in reports for row in _lately(report)]:
+    if lately := [row for report in reports for row in _last_death(report)]:
         table("Lately", ("driver", "when", "what"), lately)
 
 
 def summary(report: DriverReport) -> str:
-    """A driver in a line: state, restarts, the last reason."""
+    """Return a driver in one line: state, restarts, the last reason."""
     words = [report.state]
     if report.process is not None:
         words.append(f"process {report.process}")
     if report.figures:
-        words.append(_counted(len(report.figures.clients), "client"))
+        words.append(_plural(len(report.figures.clients), "client"))
     if report.restarts:
-        words.append(_counted(report.restarts, "restart"))
+        words.append(_plural(report.restarts, "restart"))
     if report.deaths:
         last = report.deaths[-1]
         why = last.reason.partition(";")[0]
-        words.append(f"{_for_long(time.time() - last.time)} ago {legible(why)}")
+        words.append(f"{_duration(time.time() - last.time)} ago {legible(why)}")
     elif report.problem:
         words.append(short(report.problem))
     return ", ".join(words)
 
 
 def watch(watcher: Monitor, interval: float, count: int | None) -> None:
-    """Show drivers again and again: in place on a terminal, else one look after the other."""
-    looks = _looks(watcher, interval, count)
+    """Show drivers repeatedly: in place on a terminal, otherwise consecutively."""
+    looks = _observe(watcher, interval, count)
     if not console.is_terminal:
         for look in looks:
             show(*look)
@@ -79,7 +79,7 @@ def watch(watcher: Monitor, interval: float, count: int | None) -> None:
             live.update(_view(*look), refresh=True)
 
 
-def _looks(
+def _observe(
     watcher: Monitor, interval: float, count: int | None
 ) -> Iterator[tuple[str, Sequence[DriverReport], Rates]]:
     before: Mapping[tuple[Path, int | None, int], int] = {}
@@ -100,7 +100,7 @@ def _looks(
 
 
 def _runs(reports: Sequence[DriverReport]) -> Mapping[tuple[Path, int | None, int], int]:
-    """The runs of each client, by the driver's socket and process, and its own process."""
+    """Return the runs of each client, by the driver's socket and process, and the client."""
     return {
         (report.path, report.process, client.process): client.runs
         for report in reports
@@ -110,14 +110,14 @@ def _runs(reports: Sequence[DriverReport]) -> Mapping[tuple[Path, int | None, in
 
 
 def _view(title: str, reports: Sequence[DriverReport], rates: Rates | None) -> RenderableType:
-    """Drivers as they fit on a terminal: numbers are never cut, names may be."""
+    """Return the view of drivers for a terminal; names are cut if needed, numbers are not."""
     shown = Table(
         title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1, 0, 0)
     )
     rows = list(_rows(reports, rates))
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
-    left = console.width - sum(widths[1:]) - len(widths)
-    widths[0] = max(_SHORTEST, min(widths[0], left))
+    available = console.width - sum(widths[1:]) - len(widths)
+    widths[0] = max(_SHORTEST, min(widths[0], available))
     for index, column in enumerate(_COLUMNS):
         justify: JustifyMethod = "left" if index < _WORDS else "right"
         shown.add_column(
@@ -128,7 +128,7 @@ def _view(title: str, reports: Sequence[DriverReport], rates: Rates | None) -> R
     lines = [
         Text.assemble("\n", (name, "bold"), f", {when}: {what}")
         for report in reports
-        for name, when, what in _lately(report)
+        for name, when, what in _last_death(report)
     ]
     return Group(shown, *lines) if reports else Group(title, "no driver runs")
 
@@ -142,12 +142,12 @@ def _rows(reports: Sequence[DriverReport], rates: Rates | None) -> Iterator[Sequ
 
 
 def _row(report: DriverReport) -> Sequence[str]:
-    figures = ("", "", "", "", "") if report.figures is None else _figures(report.figures)
+    figures = ("", "", "", "", "") if report.figures is None else _client_numbers(report.figures)
     process = "" if report.process is None else f"{report.process}"
     return (_name(report), report.state, process, *figures, f"{report.restarts}")
 
 
-def _figures(figures: Figures) -> Sequence[str]:
+def _client_numbers(figures: Figures) -> Sequence[str]:
     return (
         f"{len(figures.clients)}",
         f"{figures.waiting}",
@@ -160,7 +160,7 @@ def _figures(figures: Figures) -> Sequence[str]:
 def _client(client: ClientStatus, rate: float | None) -> Sequence[str]:
     return (
         f"  {_command(client)}",
-        _counted(client.programs, "program"),
+        _plural(client.programs, "program"),
         f"{client.process}",
         "",
         f"{client.waiting}",
@@ -172,7 +172,7 @@ def _client(client: ClientStatus, rate: float | None) -> Sequence[str]:
 
 
 def _command(client: ClientStatus) -> str:
-    """What a client's process was started as, as far as it can be seen."""
+    """Return the command line of a client's process, if it is readable."""
     try:
         words = Path(f"/proc/{client.process}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -183,17 +183,17 @@ def _command(client: ClientStatus) -> str:
     return legible(" ".join([Path(parts[0]).name, *parts[1:]]) if parts else client.name)[:_LONGEST]
 
 
-def _lately(report: DriverReport) -> Iterator[tuple[str, str, str]]:
-    """What was last wrong with a driver: its name, when, and what."""
+def _last_death(report: DriverReport) -> Iterator[tuple[str, str, str]]:
+    """Return the last failure of a driver: its name, the time and the reason."""
     last = report.deaths[-1] if report.deaths else None
     if report.state == OFFLINE and not (last and report.problem == last.reason):
         yield _name(report), "now", short(report.problem)
     if last:
-        yield _name(report), f"{_for_long(time.time() - last.time)} ago", short(last.reason)
+        yield _name(report), f"{_duration(time.time() - last.time)} ago", short(last.reason)
 
 
 def short(reason: str) -> str:
-    """A reason as it can be printed, cut where it is long."""
+    """Return a printable reason, shortened if it is long."""
     return legible(reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…")
 
 
@@ -206,10 +206,10 @@ def _milliseconds(seconds: float) -> str:
     return f"{milliseconds:.0f}" if milliseconds >= 100 else f"{milliseconds:.2g}"
 
 
-def _counted(number: int, what: str) -> str:
+def _plural(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _for_long(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
     return f"{max(0, seconds) // size:.0f} {unit}"

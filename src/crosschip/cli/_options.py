@@ -20,7 +20,7 @@ ModelPath = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 
 
 def _device_names(incomplete: str) -> list[str]:
-    """The lists of devices that may be meant, for the shell."""
+    """Return the completions of a list of devices for the shell."""
     from crosschip.runtime.discovery import origins
 
     before, comma, begun = incomplete.rpartition(",")
@@ -127,10 +127,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 
 def shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """The shapes that `--shape NAME=1x3x48x320` gives, by input.
+    """Parse `--shape NAME=1x3x48x320` to shapes by input.
 
     Raises:
-        typer.BadParameter: one is not like that.
+        typer.BadParameter: an option is malformed.
     """
     shapes_by_input = {}
     for text in texts or ():
@@ -148,19 +148,19 @@ _SHAPE = re.compile(r"\d+(x\d+)*")
 
 
 def files(texts: Sequence[str] | None) -> dict[str, Path]:
-    """The files that `--input NAME=FILE` gives, by input.
+    """Parse `--input NAME=FILE` to files by input.
 
     Raises:
-        typer.BadParameter: one is not like that.
+        typer.BadParameter: an option is malformed.
     """
     return {name: Path(text) for name, text in _inputs(texts).items() if not _SHAPE.fullmatch(text)}
 
 
 def input_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """The shapes that `--input NAME=1x3x48x320` gives, by input.
+    """Parse `--input NAME=1x3x48x320` to shapes by input.
 
     Raises:
-        typer.BadParameter: one is not like that.
+        typer.BadParameter: an option is malformed.
     """
     return {
         name: tuple(map(int, text.split("x")))
@@ -170,7 +170,7 @@ def input_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
 
 
 def _inputs(texts: Sequence[str] | None) -> dict[str, str]:
-    """The values that `--input` gives, by input."""
+    """Parse `--input NAME=VALUE` to texts by input."""
     values = {}
     for text in texts or ():
         name, _, value = text.partition("=")
@@ -185,15 +185,15 @@ def _inputs(texts: Sequence[str] | None) -> dict[str, str]:
 def properties(
     texts: Sequence[str] | None, devices: Collection[str] | None = None
 ) -> dict[str, dict[str, str]]:
-    """The settings that `--property DEVICE.NAME=VALUE` gives, by device.
+    """Parse `--property DEVICE.NAME=VALUE` to properties by device.
 
     Args:
         texts: the options.
-        devices: the names that there may be settings for; any if left out.
+        devices: the names of devices that may have properties; any if `None`.
 
     Raises:
-        typer.BadParameter: one is not like that.
-        InputError: one is for another device.
+        typer.BadParameter: an option is malformed.
+        InputError: an option is for another device.
     """
     settings: dict[str, dict[str, str]] = {}
     for text in texts or ():
@@ -213,10 +213,10 @@ def properties(
 
 
 def pins(texts: Sequence[str] | None) -> dict[str, str]:
-    """The devices that `--pin PATTERN=DEVICE` gives, by pattern.
+    """Parse `--pin PATTERN=DEVICE` to devices by pattern.
 
     Raises:
-        typer.BadParameter: one is not like that.
+        typer.BadParameter: an option is malformed.
     """
     device_by_pattern: dict[str, str] = {}
     for text in texts or ():
@@ -229,15 +229,15 @@ def pins(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def configuration(path: str | None) -> Path | None:
-    """The file that `--partition` or `--mixed-precision` gives."""
+    """Return the file of `--partition` or `--mixed-precision`."""
     return None if path is None else Path(path)
 
 
 def budget(texts: Sequence[str] | None) -> Budget:
-    """The budget that `--budget LIMIT=NUMBER` gives.
+    """Parse `--budget LIMIT=NUMBER` to a budget.
 
     Raises:
-        typer.BadParameter: one is not like that.
+        typer.BadParameter: an option is malformed.
     """
     limits: dict[str, float] = {}
     for text in texts or ():
@@ -257,13 +257,13 @@ def inputs(
     shapes: Mapping[str, tuple[int, ...]],
     seed: int,
 ) -> dict[str, Array]:
-    """The arrays that `--input NAME=FILE` gives, and random ones for the other inputs."""
+    """Read the arrays of `--input NAME=FILE`, and add random ones for the other inputs."""
     read = {name: read_array(path) for name, path in files(texts).items()}
     sizes = {name: array.shape for name, array in read.items()}
-    known = {**shapes, **input_shapes(texts), **sizes}
-    return {**random_inputs(model, known, seed), **read}
+    shapes_by_name = {**shapes, **input_shapes(texts), **sizes}
+    return {**random_inputs(model, shapes_by_name, seed), **read}
 
 
 def cache(use: bool, folder: Path | None) -> bool | Path:
-    """The `cache` argument of `crosschip.compile`."""
+    """Return the `cache` argument of `crosschip.compile`."""
     return folder or True if use else False

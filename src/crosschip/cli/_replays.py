@@ -1,4 +1,4 @@
-"""Runs that were run once more, as `crosschip driver replay` shows them."""
+"""Output of `crosschip driver replay`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crosschip.ir.text import legible
 
 
 def document_of(run: FatalRun, replay: Replay) -> Mapping[str, object]:
-    """What came of a run, for JSON; numbers that are not finite are `null`."""
+    """Return the outcome of a run as JSON values; numbers that are not finite are `null`."""
     return {
         "model": run.model.name,
         "kept_for": run.reason,
@@ -27,7 +27,7 @@ def document_of(run: FatalRun, replay: Replay) -> Mapping[str, object]:
 
 
 def show(run: FatalRun, device: str, replay: Replay) -> None:
-    """Print what came of a run."""
+    """Print the outcome of a run."""
     console.print(f"kept for: {short(run.reason)}", highlight=False)
     if replay.outcome is not Outcome.RAN:
         outcome = "died of it" if replay.outcome is Outcome.DIED else "failed"
@@ -51,7 +51,7 @@ def _outputs(run: FatalRun, replay: Replay) -> Iterator[Mapping[str, Any]]:
 
 
 def _range(value: Any) -> Mapping[str, Any]:
-    """The least and the greatest of the finite elements, and how many are no numbers."""
+    """Return the least and the greatest finite element, and the number of the others."""
     if not isinstance(value, np.ndarray) or value.dtype.hasobject or np.iscomplexobj(value):
         return {"least": None, "greatest": None, "nan": None}
     numbers = value.astype(np.float64) if value.dtype.kind not in "biu" else value

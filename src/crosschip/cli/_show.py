@@ -1,4 +1,4 @@
-"""Output of commands: tables for people, one JSON document for programs."""
+"""Output of commands: tables, or a JSON document."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SECONDS_BETWEEN_LINES = 30.0
 
 
 def _width() -> int | None:
-    """The columns of the terminal; what goes elsewhere is not cut."""
+    """Return the columns of the terminal; a large number for other outputs."""
     return None if sys.stdout.isatty() else _WITHOUT_END
 
 
-# What is printed comes from model files: `[x]` and `:x:` in a name are no markup.
+# Names come from model files: `[x]` and `:x:` in them are no markup.
 console = Console(markup=False, emoji=False, width=_width())
 messages = Console(stderr=True, markup=False, emoji=False)
 
@@ -36,32 +36,31 @@ def write(path: Path, text: str) -> None:
     """Write a text to a file.
 
     Raises:
-        InputError: it cannot be written there.
+        InputError: the file cannot be written.
     """
-    # Most commands write no file, and it takes long to import.
+    # Imported late: few commands write files, and the import takes long.
     from crosschip.runtime.artifact.atomic_files import write_user_file
 
     write_user_file(path, [text.encode()])
 
 
 def document(content: object) -> None:
-    """Print a JSON document, in ASCII, so that no terminal's encoding stands in its way."""
+    """Print a JSON document in ASCII, which every terminal's encoding supports."""
     print(json.dumps(content, indent=2))
 
 
 def print_error(error: Exception) -> None:
-    """Print the line that ends a command which fails."""
+    """Print the error of a failed command."""
     print(f"error: {error}", file=sys.stderr)
 
 
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: str = ""
 ) -> None:
-    """Print a table: with lines around its cells on a terminal, else as plain aligned text.
+    """Print a table: with borders on a terminal, otherwise as plain aligned text.
 
-    Columns of numbers, named in `numbers` (separated by commas), are right-aligned. The first
-    column, if it is not long, and numbers keep to one line; if the terminal is narrow, the others
-    wrap.
+    The columns in `numbers` (separated by commas) are right-aligned. On a narrow terminal, columns
+    wrap, except for these and the first one, unless that is long.
     """
     cells = [list(map(str, row)) for row in rows]
     if not console.is_terminal:
@@ -85,14 +84,14 @@ def table(
 
 
 @contextmanager
-def doing(what: str) -> Iterator[None]:
-    """Say what takes long, while it does: on a terminal at once, in a log a line now and then."""
+def showing_progress(what: str) -> Iterator[None]:
+    """Show a running task: on a terminal at once, in a log a line from time to time."""
     if messages.is_terminal:
         with messages.status(what):
             yield
         return
     done = Event()
-    reporter = Thread(target=say_until, args=(done, what), daemon=True)
+    reporter = Thread(target=show_progress, args=(done, what), daemon=True)
     reporter.start()
     try:
         yield
@@ -100,8 +99,8 @@ def doing(what: str) -> Iterator[None]:
         done.set()
 
 
-def say_until(done: Event, what: str) -> None:
-    """Say what is being done, and for how long already, until it is done."""
+def show_progress(done: Event, what: str) -> None:
+    """Show a task and its duration until it ends."""
     begin, wait = monotonic(), _SECONDS_OF_SILENCE
     while not done.wait(wait):
         seconds = monotonic() - begin

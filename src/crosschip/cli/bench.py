@@ -14,20 +14,21 @@ from crosschip.accuracy.error import UNIT
 from crosschip.bench.agreement import errors_against
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
-from crosschip.cli import _compiled_file, _options
-from crosschip.cli._compiling import Compilation, takes
-from crosschip.cli._show import console, document, doing, table
+from crosschip.cli import _options
+from crosschip.cli._compiling import Compilation, load_compiled_file, with_options
+from crosschip.cli._show import console, document, showing_progress, table
 from crosschip.ir import Array, ElementType, Model
 from crosschip.ir.types import FLOATS, NARROW_FLOATS
+from crosschip.runtime.artifact.container import is_shipped
 
 OURS = "crosschip"
 _REAL = FLOATS | NARROW_FLOATS
 
 _MEANINGFUL = ("model", "runs", "input", "shape", "seed", "budget", "as_json")
-"""The parameters that mean something for a model that is compiled already."""
+"""The parameters that apply to a compiled model."""
 
 
-@takes(Compilation)
+@with_options(Compilation)
 def command(
     context: typer.Context,
     model: _options.ModelPath,
@@ -41,9 +42,9 @@ def command(
     A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
     """
     peers: dict[str, PeerRun] = {}
-    if _compiled_file.is_compiled(model):
+    if is_shipped(model):
         limits = _options.budget(compilation.budget)
-        compiled = _compiled_file.load(
+        compiled = load_compiled_file(
             model, context, _MEANINGFUL, limits, compilation.threads, compilation.performance
         )
         inputs = compilation.inputs(compiled.placement.model)
@@ -53,7 +54,7 @@ def command(
         loaded = compilation.load(model)
         inputs = compilation.inputs(loaded)
         for engine in filter(None, against.split(",")):
-            with doing(f"compiling with {engine} directly"):
+            with showing_progress(f"compiling with {engine} directly"):
                 peers[engine] = open_peer(engine)(model, inputs, threads)
         shapes = {name: array.shape for name, array in inputs.items()}
         compiled = compilation.compile(loaded, shapes)
@@ -62,7 +63,7 @@ def command(
         with compilation.compile(exposed, shapes) as other:
             return other.run(inputs)
 
-    with compiled, doing(f"running {compiled.placement.model.name}"):
+    with compiled, showing_progress(f"running {compiled.placement.model.name}"):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         outputs = compiled.run(inputs)
         theirs = {engine: run() for engine, run in peers.items()}
@@ -76,7 +77,7 @@ def command(
 
 
 def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
-    """The numbers of NaN and infinite elements, of each output that has any."""
+    """Return the number of elements that are not finite, of each output with any."""
     counts_by_output = {}
     for name, value in outputs.items():
         if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:

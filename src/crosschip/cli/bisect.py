@@ -13,9 +13,9 @@ import typer
 
 from crosschip.accuracy.error import UNIT
 from crosschip.bisect import Report, find_failing_operators
-from crosschip.bisect.report import slots_of, told_difference, told_error
+from crosschip.bisect.report import format_difference, format_error, slots_of
 from crosschip.cli import _options
-from crosschip.cli._compiling import Engines, takes
+from crosschip.cli._compiling import Engines, with_options
 from crosschip.cli._drivers import short
 from crosschip.cli._show import console, document, messages, table
 from crosschip.ir.text import legible
@@ -24,7 +24,7 @@ from crosschip.runtime.inputs import read_array
 _SECONDS_BETWEEN_LINES = 10
 
 
-@takes(Engines)
+@with_options(Engines)
 def command(
     *,
     model: _options.ModelPath,
@@ -110,7 +110,7 @@ def command(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, str], None]]:
-    """Tells each run and how long it lasts: on a terminal in one line, in a log now and then."""
+    """Show each run and its duration: on a terminal in one line, in a log from time to time."""
     now = "recording what is right"
     begin = last_line = monotonic()
 
@@ -152,7 +152,7 @@ def _print(report: Report) -> None:
         console.print(f"{culprit.manner.upper()} {culprit.title}{together}", highlight=False)
         console.print(f"  {short(culprit.detail)}", highlight=False)
         if culprit.difference is not None:
-            console.print(f"  {told_difference(culprit.difference)}", highlight=False)
+            console.print(f"  {format_difference(culprit.difference)}", highlight=False)
         if culprit.shows is not None:
             seen = "shows" if culprit.shows else "does not show"
             console.print(f"  {seen} in the outputs of the model itself", highlight=False)
@@ -161,9 +161,9 @@ def _print(report: Report) -> None:
             table("", (operation.type, legible(operation.name)), rows)
     console.print(report.summary, highlight=False)
     if report.error is not None:
-        summary = f"error of the outputs: {told_error(report.error)}"
+        summary = f"error of the outputs: {format_error(report.error)}"
         if report.mended is not None:
-            summary += f"; with the culprits on {report.against}: {told_error(report.mended)}"
+            summary += f"; with the culprits on {report.against}: {format_error(report.mended)}"
         console.print(f"{summary} ({UNIT})", highlight=False)
     if not report.explained:
         console.print("the outputs are still wrong then: something is not explained")

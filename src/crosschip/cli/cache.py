@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, doing, table
+from crosschip.cli._show import console, document, showing_progress, table
 from crosschip.hal.folders import cache_folder
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.container import Artifact
@@ -30,7 +30,7 @@ def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -
     cache = _cache(folder)
     listing = cache.listing(whole=False)
     if as_json:
-        document({**_folder_fields(cache), "entries": list(map(_described, listing))})
+        document({**_folder_fields(cache), "entries": list(map(_describe, listing))})
         return
     _print(cache, listing)
     console.print(
@@ -43,12 +43,12 @@ def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -
 def verify(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
     """Read and check everything that is kept; the exit status is 1 if something is damaged."""
     cache = _cache(folder)
-    with doing(f"checking {cache.folder}"):
+    with showing_progress(f"checking {cache.folder}"):
         listing = cache.listing()
     damaged = [listed for listed in listing if listed.problem]
     if as_json:
         document({**_folder_fields(cache), "good": len(listing) - len(damaged),
-                  "damaged": list(map(_described, damaged))})  # fmt: skip
+                  "damaged": list(map(_describe, damaged))})  # fmt: skip
     else:
         if damaged:
             _print(cache, damaged)
@@ -77,13 +77,13 @@ def clear(
     """Remove what is kept: all of it, or what the options say."""
     cache = _cache(folder)
     removed = cache.prune(max_mb * 2**20 if max_mb is not None else inf if damaged else 0)
-    left = cache.listing(whole=False)
+    remaining = cache.listing(whole=False)
     if as_json:
-        document({**_folder_fields(cache), "removed": removed, "left": len(left)})
+        document({**_folder_fields(cache), "removed": removed, "left": len(remaining)})
         return
     console.print(
-        f"{removed} entries removed, {len(left)} left, "
-        f"{_megabytes(sum(listed.size for listed in left))}"
+        f"{removed} entries removed, {len(remaining)} left, "
+        f"{_megabytes(sum(listed.size for listed in remaining))}"
     )
 
 
@@ -102,7 +102,7 @@ def export(
     file: Archive, folder: _options.CacheFolder = None, as_json: _options.Json = False
 ) -> None:
     """Write all that is kept to one file, for another machine or user."""
-    with doing(f"writing {file}"):
+    with showing_progress(f"writing {file}"):
         count = export_entries(_cache(folder), file)
     with Artifact(file) as written:
         digest = written.digest
@@ -126,7 +126,7 @@ def import_(
     Import a file only if you trust whom it is from.
     """
     cache = _cache(folder)
-    with doing(f"reading {file}"):
+    with showing_progress(f"reading {file}"):
         count = import_entries(cache, file, digest)
     if as_json:
         document({**_folder_fields(cache), "imported": count})
@@ -146,7 +146,7 @@ def _folder_fields(cache: Cache) -> dict[str, object]:
     }
 
 
-def _described(listed: ListedEntry) -> dict[str, object]:
+def _describe(listed: ListedEntry) -> dict[str, object]:
     entry_fields = asdict(listed.entry) if listed.entry else {}
     return {
         "file": listed.path,

@@ -10,7 +10,7 @@ import typer
 
 import crosschip
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, doing
+from crosschip.cli._show import console, document, showing_progress
 from crosschip.ir import InputError
 from crosschip.ir.errors import install_command
 from crosschip.ir.text import legible
@@ -22,7 +22,7 @@ app = typer.Typer(
 
 
 class Interface(StrEnum):
-    """An interface that models are written out for."""
+    """An interface for which models are exported."""
 
     NNADAPTER = "nnadapter"
     NNRT = "nnrt"
@@ -44,7 +44,7 @@ def build(
         raise InputError(
             f"C libraries need {error.name}, which is not installed; {install_command('native')}"
         ) from error
-    with doing(f"building in {out}"):
+    with showing_progress(f"building in {out}"):
         built = build_libraries(out)
     if as_json:
         document(
@@ -74,7 +74,7 @@ def program(
     face = import_module(f"crosschip.apis.{interface}")
     writing = import_module(f"crosschip.apis.{interface}.program")
 
-    with doing(f"writing {model} out"):
+    with showing_progress(f"writing {model} out"):
         written = face.calls(crosschip.load(model))
         out.mkdir(parents=True, exist_ok=True)
         name = re.sub(r"\W", "_", model.resolve().stem, flags=re.ASCII)

@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._show import console, document
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.container import Artifact
 from crosschip.runtime.artifact.header import read_header
 
 
-@takes(Compilation)
+@with_options(Compilation)
 def command(
     model: _options.ModelPath,
     compilation: Compilation,

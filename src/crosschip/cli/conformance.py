@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from crosschip.cli import _options
-from crosschip.cli._compiling import Engines, takes
+from crosschip.cli._compiling import Engines, with_options
 from crosschip.cli._show import console, document, messages, table, write
 from crosschip.conformance import Case, Report, Result, Verdict, run_cases
 from crosschip.conformance.cases import DEVICE
@@ -34,7 +34,7 @@ _SECONDS_BETWEEN_LINES = 10
 _INTERRUPTED = 130
 
 
-@takes(Engines)
+@with_options(Engines)
 def command(
     *,
     device: Annotated[
@@ -172,7 +172,7 @@ def _list(cases: Iterable[Case], as_json: bool) -> None:
 
 @contextmanager
 def _live() -> Iterator[tuple[OnResult, OnWait]]:
-    """Shows counts while cases run, or a line now and then; told each result and each second."""
+    """Show counts while cases run: in place on a terminal, in a log from time to time."""
     counts = dict.fromkeys(_COLUMNS, 0)
     current, lasts, last_line = "", "", monotonic()
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._compiling import Engines, takes
-from crosschip.cli._show import console, document, doing, table
+from crosschip.cli._compiling import Engines, with_options
+from crosschip.cli._show import console, document, showing_progress, table
 from crosschip.ir import InputError
 from crosschip.ir.errors import install_command
 from crosschip.runtime.discovery import automatic
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crosschip.demo.reader import Line
 
 
-@takes(Engines)
+@with_options(Engines)
 def command(
     *,
     image: Annotated[Path | None, typer.Option(help="The picture to read.")] = None,
@@ -46,14 +46,14 @@ def command(
         pixels = picture.load(image or picture.DEMO_PICTURE)
     except (OSError, ValueError) as error:
         raise InputError(f"{image}: cannot be read as a picture: {error}") from None
-    with doing(f"compiling three models for {', '.join(names)}"):
+    with showing_progress(f"compiling three models for {', '.join(names)}"):
         reading = ocr.Ocr(names, use_cache, settings)
     with reading:
         try:
             reading.reader.read(pixels)
         except ValueError as error:
             raise InputError(f"{image}: {error}") from None
-        reading.forget_times()  # of the first runs, in which engines allocate and warm up
+        reading.reset_times()  # of the first runs, in which engines allocate and warm up
         start = time.perf_counter()
         lines = reading.reader.read(pixels)
         total = (time.perf_counter() - start) * 1e3
@@ -68,7 +68,7 @@ def command(
 
 
 def _preferred() -> list[str]:
-    """The devices that `"auto"` means; without the slow reference if there is any other."""
+    """Return the devices of `"auto"`, without the slow reference if there are others."""
     names = automatic()
     return [name for name in names if name != "reference"] or names
 

@@ -41,7 +41,7 @@ def command(as_json: Json = False) -> None:
 
 
 def _drivers(names: Sequence[str]) -> _Drivers:
-    """The drivers of each device; one of an instance that is not listed is its device's."""
+    """Return the drivers of each device; a driver of an unlisted chip counts for its device."""
     from crosschip.drivers.endpoint import folder
 
     drivers_by_device: dict[str, list[DriverReport]] = {name: [] for name in names}
@@ -75,7 +75,7 @@ def _driver_row(driver: DriverReport) -> Sequence[str]:
 
 
 def _available(device: DeviceReport) -> str:
-    """Tell whether a device can be used, and whether it is the chip itself."""
+    """Return whether a device is available, and whether it is simulated, in words."""
     if not device.available:
         return device.reason
     return "simulated" if device.simulated else "yes"

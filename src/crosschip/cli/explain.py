@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._show import console, document, print_error, table, write
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import Model, UnsupportedError
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
 
 
-@takes(Compilation)
+@with_options(Compilation)
 def command(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL", help=_options.MODEL_HELP)],
     compilation: Compilation,
@@ -133,7 +133,7 @@ def _report(placement: Placement) -> dict[str, object]:
 
 
 def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:
-    """The segments, those of bodies too, and what becomes of their open sizes."""
+    """Return the rows of segments, including those of bodies, with their shape strategies."""
     yield from zip(placement.all_segments(), placement.all_shape_strategies(), strict=True)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, doing, table
+from crosschip.cli._show import console, document, showing_progress, table
 from crosschip.conformance.opdefs import standard_collection
 from crosschip.ir import InputError
 from crosschip.ir.suggestion import did_you_mean
@@ -130,7 +130,7 @@ def export(
 ) -> None:
     """Write the standard operators as one document, with a supplement for each device."""
     require_xmlschema()
-    with ExitStack() as opened, doing("asking the devices"):
+    with ExitStack() as opened, showing_progress("asking the devices"):
         devices = [opened.enter_context(open_device(name)) for name in dict.fromkeys(device or ())]
         collection = standard_collection(devices)
         content = write(collection)
@@ -188,7 +188,7 @@ def _brief(path: Path, collection: OpDefCollection) -> dict[str, object]:
 
 
 def _counts(collection: OpDefCollection) -> dict[str, int]:
-    """The number of operators that each backend supports."""
+    """Return the number of operators that each backend supports."""
     return {s.backend: len(s.supported.names) if s.supported else 0 for s in collection.supplements}
 
 
@@ -231,13 +231,13 @@ def _show_package(collection: OpDefCollection) -> None:
 
 
 def _names(tensors: tuple[Tensor, ...]) -> str:
-    """The tensors' names; in brackets those that may be left out."""
+    """Return the names of tensors; optional ones in brackets."""
     names = (tensor.name if tensor.mandatory else f"[{tensor.name}]" for tensor in tensors)
     return legible(", ".join(names))
 
 
 def _show_operators(packages: list[OpDefCollection], name: str, as_json: bool) -> None:
-    """An operator of each package, with what backends say of it."""
+    """Print the operators of each package, with the backends' support."""
     descriptions: list[dict[str, Any]] = [
         {
             "package": collection.package_name,
@@ -255,8 +255,8 @@ def _show_operators(packages: list[OpDefCollection], name: str, as_json: bool) -
     if as_json:
         document(descriptions)
         return
-    for collection, one in zip(packages, descriptions, strict=True):
-        _show_operator(collection.op_defs[name], one)
+    for collection, operator in zip(packages, descriptions, strict=True):
+        _show_operator(collection.op_defs[name], operator)
 
 
 def _show_operator(op_def: OpDef, description: dict[str, Any]) -> None:

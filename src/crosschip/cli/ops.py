@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._compiling import Engines, takes
-from crosschip.cli._show import console, document, doing, table
+from crosschip.cli._compiling import Engines, with_options
+from crosschip.cli._show import console, document, showing_progress, table
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 from crosschip.ir.suggestion import did_you_mean
@@ -20,11 +20,11 @@ from crosschip.runtime.guard.devices import GuardedDevice
 
 
 def _operator_names(incomplete: str) -> list[str]:
-    """The operators that may be meant, for the shell."""
+    """Return the completions of operators for the shell."""
     return [name for name in all_operators() if name.startswith(incomplete)]
 
 
-@takes(Engines)
+@with_options(Engines)
 def command(
     *,
     name: Annotated[
@@ -41,9 +41,11 @@ def command(
     as_json: _options.Json = False,
 ) -> None:
     """List all operators, or describe one in full; with devices, say who runs what."""
-    chosen = list(all_operators().values()) if name is None else [_named(name)]
+    chosen = list(all_operators().values()) if name is None else [_operator_named(name)]
     with ExitStack() as opened:
-        opened_devices = [opened.enter_context(device) for device in _opened(devices, engines)]
+        opened_devices = [
+            opened.enter_context(device) for device in _open_devices(devices, engines)
+        ]
         options = engines.configuration().options(Sizes())
         described = [describe(operator, opened_devices, options) for operator in chosen]
     if as_json:
@@ -54,9 +56,9 @@ def command(
         _print(described[0], chosen[0])
 
 
-def _opened(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
-    """The devices that are named, one by one, with their settings."""
-    with doing("asking the devices"):
+def _open_devices(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
+    """Open the named devices with their properties, one after the other."""
+    with showing_progress("asking the devices"):
         if devices == "auto":
             yield from open_automatic(engines.configuration(automatic()).properties)
         else:
@@ -65,18 +67,18 @@ def _opened(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
             yield from (open_device(name, settings.get(name)) for name in names)
 
 
-def _named(name: str) -> type[Operator]:
-    known = all_operators()
-    operator = next((known[each] for each in known if each.lower() == name.lower()), None)
+def _operator_named(name: str) -> type[Operator]:
+    names = all_operators()
+    operator = next((names[each] for each in names if each.lower() == name.lower()), None)
     if operator is None:
-        near = did_you_mean(name, known)
+        near = did_you_mean(name, names)
         raise InputError(f"there is no operator {name!r}{near}; `crosschip ops` lists all")
     return operator
 
 
 def _print_all(described: list[dict[str, Any]], devices: Sequence[GuardedDevice]) -> None:
-    own = sum(op["package"] is not None for op in described)
-    packaged = f", {own} from packages" if own else ""
+    summary = sum(op["package"] is not None for op in described)
+    packaged = f", {summary} from packages" if summary else ""
     table(
         f"{len(described)} operators, {sum(op['core'] for op in described)} of them core{packaged}",
         ("operator", *(device.name for device in devices), "what it computes"),

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._options import Json, ModelPath
-from crosschip.cli._show import console, document, doing, table
+from crosschip.cli._show import console, document, showing_progress, table
 
 _MEANINGFUL = (
     *("model", "input", "shape", "seed", "budget"),
@@ -16,7 +16,7 @@ _MEANINGFUL = (
 """The parameters that mean something for a model that is compiled already."""
 
 
-@takes(Compilation)
+@with_options(Compilation)
 def command(
     context: typer.Context,
     model: ModelPath,
@@ -34,8 +34,8 @@ def command(
 
     A file that `crosschip compile` wrote is profiled as it is.
     """
-    compiled, inputs = compilation.ready(model, context, _MEANINGFUL)
-    with compiled, doing(f"profiling {compiled.placement.model.name}"):
+    compiled, inputs = compilation.load_or_compile(model, context, _MEANINGFUL)
+    with compiled, showing_progress(f"profiling {compiled.placement.model.name}"):
         profile = compiled.profile(inputs, runs=runs, warm_up=warm_up)
     if trace:
         profile.write_trace(trace)

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._show import console, document, table
 from crosschip.ir import InputError
 from crosschip.runtime.compiled import CompiledModel
@@ -18,10 +18,10 @@ from crosschip.runtime.inputs import write_value
 _MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
 
 _MEANINGFUL = ("model", "input", "shape", "save", "seed", "budget", "as_json")
-"""The parameters that mean something for a model that is compiled already."""
+"""The parameters that apply to a compiled model."""
 
 
-@takes(Compilation)
+@with_options(Compilation)
 def command(
     context: typer.Context,
     model: _options.ModelPath,
@@ -35,7 +35,7 @@ def command(
 
     A file that `crosschip compile` wrote is run as it is.
     """
-    compiled, inputs = compilation.ready(model, context, _MEANINGFUL)
+    compiled, inputs = compilation.load_or_compile(model, context, _MEANINGFUL)
     with compiled:
         start = time.perf_counter()
         outputs = compiled.run(inputs)
@@ -73,7 +73,7 @@ def _report(
 
 
 def _shape(value: Any) -> str:
-    """The shape of a tensor; of what is none, its kind and how much is in it."""
+    """Return the shape of a tensor; of other values the kind and length."""
     if isinstance(value, np.ndarray):
         return str(list(value.shape))
     return "none" if value is None else f"{type(value).__name__} of {len(value)}"

@@ -9,7 +9,7 @@ import typer
 
 from crosschip.accuracy.error import UNIT
 from crosschip.cli import _options
-from crosschip.cli._compiling import Engines, takes
+from crosschip.cli._compiling import Engines, with_options
 from crosschip.cli._show import console, document, messages, table, write
 from crosschip.ir import InputError
 from crosschip.ir.text import legible
@@ -18,7 +18,7 @@ from crosschip.tuning.search import Trial
 from crosschip.tuning.tuning import Tuning, tune
 
 
-@takes(Engines)
+@with_options(Engines)
 def command(
     model: _options.ModelPath,
     engines: Engines,

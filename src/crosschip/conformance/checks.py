@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.accuracy.epsilon import computed_in
+from crosschip.accuracy.epsilon import arithmetic_type
 from crosschip.conformance.sized import support_of
 from crosschip.conformance.tolerance import difference, tolerance
 from crosschip.conformance.trial import Declined, Failed, attempt, build, reloaded, runs_of
@@ -474,7 +474,7 @@ def alike(
 ) -> None:
     """Raise `Failed` if outputs differ from the reference's; `what` begins the message."""
     for operand, array, wanted in zip(model.outputs.values(), actual, expected, strict=True):
-        counted = computed_in(operand.type, options.precision)
+        counted = arithmetic_type(operand.type, options.precision)
         wrong = difference(array, wanted, operand.type, 10 * tolerance(counted, inputs))
         if wrong:
             raise Failed(f"{what}: {wrong}")

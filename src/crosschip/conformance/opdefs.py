@@ -52,7 +52,7 @@ from crosschip.ops.definition import slots
 from crosschip.ops.definition.examples import Example, model_of, samples
 from crosschip.runtime.catalog import documentation
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.asking import asking
+from crosschip.runtime.placement.queries import device_query
 
 _OPTIONS = Options()
 _ONNX = "https://onnx.ai/onnx/operators/onnx__{}.html"
@@ -239,7 +239,7 @@ def _type(operand: Operand) -> tuple[ElementType, bool]:
 
 
 def _supplement(device: GuardedDevice, all_uses: Sequence[_Uses]) -> SupplementalOpDefList:
-    ask = asking(device, _OPTIONS)
+    ask = device_query(device, _OPTIONS)
     accounts = {uses.operator.type: _supported_subset(ask, uses) for uses in all_uses}
     return SupplementalOpDefList(
         backend=device.name,

@@ -9,7 +9,7 @@ from crosschip.hal.conditions import ConditionalOffer, InputGuard
 from crosschip.ir import Array, DeviceError, Model
 from crosschip.lowering.static_shapes import fix_sizes
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.asking import asking
+from crosschip.runtime.placement.queries import device_query
 from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
@@ -40,7 +40,7 @@ def guard_of(device: Device, model: Model, options: Options) -> InputGuard:
 
 
 def _offer(device: Device, model: Model, options: Options) -> Offer:
-    return asking(GuardedDevice(device, device.name), options)(model)
+    return device_query(GuardedDevice(device, device.name), options)(model)
 
 
 def program_of(device: Device, model: Model, options: Options, compile: Compile) -> Program:

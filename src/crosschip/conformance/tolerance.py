@@ -24,7 +24,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from crosschip.accuracy.epsilon import computed_in, epsilon
+from crosschip.accuracy.epsilon import arithmetic_type, epsilon
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Precision
 from crosschip.ir import (
@@ -94,7 +94,7 @@ def sensitivity(
     program = ReferenceProgram(_in_steps(model))
     for _ in range(_TRIES):
         shaken = [
-            _shaken(array, computed_in(operand.type, precision).element_type, generator, size)
+            _shaken(array, arithmetic_type(operand.type, precision).element_type, generator, size)
             if name in random
             else array
             for (name, operand), array in zip(model.inputs.items(), inputs, strict=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crosschip.accuracy.epsilon import computed_in, epsilon
+from crosschip.accuracy.epsilon import arithmetic_type, epsilon
 from crosschip.conformance.invocation import Invocation, Misbehaviour, invocations
 from crosschip.conformance.latitude import (
     Latitude,
@@ -302,7 +302,7 @@ def wrong_outputs(
         output, wanted = outputs[index], run.expected[index]
         if isinstance(output, np.ndarray) and output.shape == wanted.shape:
             output = run.latitude.specified(index, output, wanted)
-        type_ = computed_in(operand.type, precision)
+        type_ = arithmetic_type(operand.type, precision)
         stored = counted_in(operation, type_)
         allowed = tolerance(stored, read) if claimed is None else claimed
         wrong = difference(output, wanted, operand.type, allowed, precision=precision, exact=exact)

@@ -15,24 +15,24 @@ SHORT_SIDE = 736
 """A smaller picture is enlarged until its short side has this many pixels."""
 
 LONG_SIDE = 1984
-"""The long side never has more pixels than this, whatever becomes of the short one."""
+"""The most pixels of the long side, which takes precedence over `SHORT_SIDE`."""
 
 STRIDE = 32
-"""The model halves its input five times, so both sides are multiples of this."""
+"""The factor of both input sides, since the model halves its input five times."""
 
 CORE_PROBABILITY = 0.3
-"""A pixel is in a core from this probability on."""
+"""The least probability of a pixel in a core."""
 
 QUAD_PROBABILITY = 0.5
-"""A rectangle is text from this mean probability on."""
+"""The least mean probability of a rectangle of text."""
 
 MIN_CORE_SIDE = 3.0
-"""A rectangle with a side of fewer pixels of the map is a speck."""
+"""The least side of a rectangle of text, in pixels of the map."""
 
 UNCLIP_RATIO = 1.8
 """The distance that a core grows back, in units of its area divided by its perimeter.
 
-Lines cut out more tightly than this lose the spaces between their words when they are read.
+With smaller values, the recognizer loses the spaces between words.
 """
 
 
@@ -71,12 +71,12 @@ def quads(probability: Floats, width: int, height: int) -> list[Quad]:
         The quads, in pixels of the picture.
     """
     core = (probability > CORE_PROBABILITY).astype(np.uint8)
-    joined = cv2.dilate(core, np.ones((2, 2), np.uint8))
-    contours, _ = cv2.findContours(joined, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
+    connected = cv2.dilate(core, np.ones((2, 2), np.uint8))
+    contours, _ = cv2.findContours(connected, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     rows, columns = probability.shape
     scale = (width / columns, height / rows)
     return [
-        # Whole pixels let a level line be cut out as it is, not blurred by resampling.
+        # Whole pixels avoid resampling of level lines, which would blur them.
         np.rint(clockwise(_corners(unclip(rectangle))) * scale)
         for rectangle in map(cv2.minAreaRect, contours)
         if min(rectangle[1]) >= MIN_CORE_SIDE
@@ -111,8 +111,8 @@ def unclip(rectangle: RotatedRect) -> RotatedRect:
 def clockwise(corners: Quad) -> Quad:
     """Orders the corners of a rectangle, 4 x 2: top left, top right, bottom right, bottom left.
 
-    The ends of the line are left and right, so text that climbs or falls, however steeply, is
-    read from the left end to the right one.
+    The ends of the line are left and right, so text that climbs or falls, however steeply, is read
+    from the left end to the right one.
     """
     by_x = corners[np.argsort(corners[:, 0], kind="stable")]
     left, right = (end[np.argsort(end[:, 1], kind="stable")] for end in (by_x[:2], by_x[2:]))

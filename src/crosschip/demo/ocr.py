@@ -1,4 +1,4 @@
-"""The demo's three models, out of their wheel, compiled by crosschip."""
+"""The demo's three models, compiled by crosschip."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from crosschip.runtime.compiled import CompiledModel
 
 @dataclass
 class Stage:
-    """One of the three models, and how long its runs took.
+    """One of the three models, and the times of its runs.
 
     Attributes:
-        name: what the model does.
-        compiled: the model.
-        milliseconds: of each run so far.
+        name: the task of the model.
+        compiled: the compiled model.
+        milliseconds: the time of each run so far.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Stage:
     milliseconds: list[float] = field(default_factory=list)
 
     def __call__(self, x: Floats) -> Floats:
-        """Run the model on one input, for its one output."""
+        """Run the model on its input and return its output."""
         start = time.perf_counter()
         output = self.compiled(x)
         self.milliseconds.append((time.perf_counter() - start) * 1e3)
@@ -41,7 +41,7 @@ class Stage:
 
 
 class Ocr:
-    """Reads text by the three models, each on the devices that crosschip placed it on."""
+    """Reads text with the three models."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class Ocr:
         """Import and compile the models.
 
         Args:
-            devices: in the order of preference. The models take turns: each prefers the device
-                after the one that the model before it preferred, so that all have work.
+            devices: the devices, in the order of preference of the first model. Each next model
+                prefers the next device, so that all are used.
             cache: as for `crosschip.compile`.
-            configuration: how the devices compile.
+            configuration: the compile options.
 
         Raises:
             InputError: the wheel with the models is not installed.
@@ -75,8 +75,8 @@ class Ocr:
             load_characters(characters_file()),
         )
 
-    def forget_times(self) -> None:
-        """Count runs anew."""
+    def reset_times(self) -> None:
+        """Discard the times of runs so far."""
         for stage in self.stages.values():
             stage.milliseconds.clear()
 

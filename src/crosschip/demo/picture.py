@@ -1,4 +1,4 @@
-"""Pictures: loaded from files as RGB bytes, handed to the models as normalized BGR planes."""
+"""Loading of pictures as RGB bytes, and conversion to normalized BGR planes for the models."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ Floats: TypeAlias = NDArray[np.float32]
 """The input or the output of a model."""
 
 Model: TypeAlias = Callable[[Floats], Floats]
-"""A model with one input and one output, on whatever device it runs."""
+"""A model with one input and one output."""
 
 DEMO_PICTURE = Path(__file__).with_name("picture.png")
 """A picture of printed lines: Latin and Chinese, level, tilted and upside down."""
@@ -52,7 +52,7 @@ def load(path: Path) -> Picture:
 
 
 def planes(picture: Picture, width: int, height: int) -> Floats:
-    """Returns a picture resized and normalized, the way all PP-OCRv4 models take theirs.
+    """Returns a picture resized and normalized as all PP-OCRv4 models need it.
 
     Args:
         picture: Height x width x 3 bytes in RGB order, not empty.

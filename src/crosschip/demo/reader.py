@@ -15,13 +15,13 @@ Point: TypeAlias = tuple[float, float]
 """x from the left and y from the top, in pixels."""
 
 MIN_SCORE = 0.5
-"""A line read with a lower score is not text."""
+"""The least score of a line of text."""
 
 MAX_SIDE = 16384
-"""Pixels that a side of a picture may have.
+"""The most pixels of a picture's side.
 
-Twice as many is the most that OpenCV 4 warps, and the quad of a line that fills a picture is up to
-1.9 times as large as the picture.
+OpenCV 4 warps at most twice as many, and the quad of a line that fills a picture is up to 1.9 times
+as large as the picture.
 """
 
 COLOUR = "#0a6cff"
@@ -59,7 +59,7 @@ class Reader:
             detect: Finds text: 1 x 3 x height x width to 1 x 1 x height x width.
             classify: Tells whether lines are upside down: lines x 3 x 48 x 192 to lines x 2.
             recognize: Reads lines: lines x 3 x 48 x width to lines x steps x characters.
-            characters: What `recognize` tells apart, as `recognition.load_characters` returns it.
+            characters: The characters of `recognize`, from `recognition.load_characters`.
         """
         self._detect = detect
         self._classify = classify

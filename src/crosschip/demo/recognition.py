@@ -9,22 +9,22 @@ import numpy as np
 from crosschip.demo.picture import Floats, Model, Picture, Quad, planes
 
 HEIGHT = 48
-"""Height in pixels at which the classifier and the recognizer see a line."""
+"""Height in pixels of the classifier's and the recognizer's input."""
 
 CLASSIFIER_WIDTH = 192
 """Width in pixels of the classifier's input; a longer line is squeezed into it."""
 
 RECOGNIZER_WIDTHS = range(320, 3200 + 1, 32)
-"""Widths in pixels of the recognizer's input: in steps, so that a device meets few shapes."""
+"""Widths in pixels of the recognizer's input: in steps, so that a device compiles few shapes."""
 
 TALL = 1.5
-"""A line this many times as high as wide runs vertically."""
+"""The least ratio of height to width of a vertical line."""
 
 TURNED_PROBABILITY = 0.9
-"""A line is taken to be upside down above this probability."""
+"""The probability above which a line counts as upside down."""
 
 BATCH = 6
-"""The number of lines that the classifier and the recognizer see at a time."""
+"""The number of lines in a batch of the classifier and the recognizer."""
 
 
 def crop(picture: Picture, quad: Quad) -> Picture:
@@ -53,11 +53,11 @@ def crop(picture: Picture, quad: Quad) -> Picture:
 
 
 def upside_down(model: Model, lines: Sequence[Picture]) -> list[bool]:
-    """Tells which lines are upside down.
+    """Returns whether each line is upside down.
 
     Args:
-        model: The classifier: lines x 3 x 48 x 192 to lines x 2, the probabilities of 0 and of
-            180 degrees.
+        model: The classifier: lines x 3 x 48 x 192 to lines x 2, the probabilities of 0 and of 180
+            degrees.
         lines: Cropped lines, each height x width x 3 bytes.
 
     Returns:
@@ -79,7 +79,7 @@ def recognize(
         model: The recognizer: lines x 3 x 48 x width to lines x steps x characters, the
             probabilities of each character at each step.
         lines: Cropped lines the right way up, each height x width x 3 bytes.
-        characters: What the recognizer tells apart, as `load_characters` returns it.
+        characters: The characters of the recognizer, from `load_characters`.
 
     Returns:
         For each line its text and score, as `ctc_decode` returns them.
@@ -94,7 +94,7 @@ def recognize(
 
 
 def line_planes(line: Picture, width: int) -> Floats:
-    """Returns a line of text as the classifier and the recognizer take it.
+    """Returns a line of text as input for the classifier and the recognizer.
 
     Args:
         line: Height x width x 3 bytes in RGB order.
@@ -109,7 +109,7 @@ def line_planes(line: Picture, width: int) -> Floats:
 
 
 def load_characters(path: Path) -> list[str]:
-    """Returns the characters that a recognizer tells apart, by number.
+    """Returns the characters of a recognizer, by number.
 
     Args:
         path: The dictionary: one character a line, in UTF-8.
@@ -130,10 +130,10 @@ def ctc_decode(probabilities: Floats, characters: Sequence[str]) -> list[tuple[s
 
     Returns:
         For each line its text and its score: the mean probability of its characters, from 0 to 1,
-        and 0 if there are none.
+            and 0 if there are none.
 
     Raises:
-        ValueError: The recognizer tells apart more or fewer characters than `characters` has.
+        ValueError: The recognizer has another number of characters than `characters`.
     """
     classes = probabilities.shape[2]
     if classes != len(characters):

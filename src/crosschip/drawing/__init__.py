@@ -1,4 +1,4 @@
-"""Pictures of models, Graphviz's DOT language and SVG without any other program; plain tables."""
+"""Drawings of models in Graphviz's DOT language and SVG, and plain-text tables."""
 
 from crosschip.drawing.columns import columns
 from crosschip.drawing.dot import to_dot

@@ -1,4 +1,4 @@
-"""Tables as plain text: for logs and pipes, where no line is cut and no boxes are drawn."""
+"""Plain-text tables for logs and pipes, with lines of any length."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _GAP = "  "
 def columns(
     head: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = ()
 ) -> str:
-    """A table with a line for its head and one for each row, however long they become.
+    """Format a table with one line for its head and one for each row.
 
     Args:
         head: the names of the columns.
-        rows: the cells of each row; the lines of one become one line, with semicolons between.
+        rows: the cells of each row; the lines of a cell are joined with semicolons.
         numbers: the names of the columns that are aligned to the right.
     """
     cells = [list(head), *([_in_one_line(cell) for cell in row] for row in rows)]
@@ -35,7 +35,7 @@ def _in_one_line(cell: object) -> str:
 
 
 def _width(text: str) -> int:
-    """The number of columns of a terminal that a text takes."""
+    """Return the number of a terminal's columns that a text takes."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     combining = sum(unicodedata.combining(character) != 0 for character in text)
     return len(text) + wide - combining

@@ -11,11 +11,11 @@ _PALETTE = ("#8dd3c7", "#fdb462", "#80b1d3", "#fb8072", "#b3de69", "#bebada", "#
 
 
 def to_dot(model: Model, groups: Mapping[Operation, str] | None = None) -> str:
-    """The model as a DOT graph.
+    """Return a model as a DOT graph.
 
     Args:
-        model: what to draw.
-        groups: a label for each operation (its device, say); each label gets a colour of its own.
+        model: the model.
+        groups: a label for each operation, such as its device; each label gets another colour.
     """
     return "\n".join(_lines(model, groups or {}))
 
@@ -46,7 +46,7 @@ def _lines(model: Model, groups: Mapping[Operation, str]) -> Iterator[str]:
 
 
 def colours_of(labels: Iterable[str]) -> dict[str, str]:
-    """A fill colour for each distinct non-empty label, in order of first appearance."""
+    """Return a fill colour for each distinct non-empty label, in order of first appearance."""
     distinct = dict.fromkeys(label for label in labels if label)
     return {label: _PALETTE[index % len(_PALETTE)] for index, label in enumerate(distinct)}
 

@@ -1,4 +1,4 @@
-"""The drawing of a model as an SVG picture, without any other program."""
+"""The drawing of a model as an SVG picture."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SWING = 150
 
 @dataclass(slots=True)
 class _Node:
-    """A box: where it is, in columns and layers, and what it reads."""
+    """A box: its column and layer, and the indices of the boxes that it reads."""
 
     label: str
     detail: str
@@ -42,12 +42,12 @@ def to_svg(
     groups: Mapping[Operation, str] | None = None,
     colours: Mapping[str, str] | None = None,
 ) -> str:
-    """The model as an SVG picture: inputs at the top, each operation below all that it reads.
+    """Return a model as an SVG picture: inputs at the top, each operation below its operands.
 
     Args:
-        model: what to draw.
-        groups: a label for each operation (its device, say); each label gets a colour of its own.
-        colours: the colour of each label, if it is not to be chosen.
+        model: the model.
+        groups: a label for each operation, such as its device; each label gets another colour.
+        colours: the colour of each label; chosen if left out.
     """
     nodes = _nodes(model, groups or {})
     _arrange(nodes)
@@ -81,7 +81,7 @@ def _nodes(model: Model, groups: Mapping[Operation, str]) -> list[_Node]:
 
 
 def _arrange(nodes: Sequence[_Node]) -> None:
-    """Give each node a column: near those it reads, no two of a layer in the same place."""
+    """Set the column of each node: near those that it reads, and unique in its layer."""
     layers: dict[int, list[_Node]] = {}
     for node in nodes:
         layers.setdefault(node.layer, []).append(node)
@@ -116,7 +116,7 @@ def _lines(nodes: Sequence[_Node], colours: Mapping[str, str]) -> Iterator[str]:
 
 
 def _edge(source: _Node, target: _Node) -> str:
-    """A curve from a box to one below; one that passes other boxes swings out to the right."""
+    """Return a curve from a box to a lower one; past other boxes, it bends to the right."""
     x0, y0 = source.x + _BOX[0] / 2, source.y + _BOX[1]
     x1, y1 = target.x + _BOX[0] / 2, target.y
     passes = target.layer - source.layer > 1
@@ -133,7 +133,7 @@ def _box(node: _Node, colour: str) -> Iterator[str]:
         f'<g><title>{_escaped(node.detail)}</title><rect x="{node.x:g}" y="{node.y:g}" '
         f'width="{_BOX[0]}" height="{_BOX[1]}" rx="6" fill="{colour}" stroke="#444"/>'
     )
-    # The end of a long name tells more: `onnx.com.microsoft.Inverse`.
+    # The end of a long name is the more specific part: `onnx.com.microsoft.Inverse`.
     label = node.label if len(node.label) <= 20 else "…" + node.label[-19:]
     yield (
         f'<text x="{node.x + _BOX[0] / 2:g}" y="{node.y + 21:g}" font-size="11" '

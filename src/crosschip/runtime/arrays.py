@@ -22,9 +22,8 @@ def as_array(value: object, type_: TensorType) -> Array:
     """Return an aligned C-contiguous array of an element type, without a copy if the value is one.
 
     Arrays keep their element type; NumPy types that are equivalent (`longlong`) or have another
-    byte
-    order become the usual one. Plain numbers and lists of them become the element type if it can
-    represent them: integers exactly, other numbers rounded to the nearest.
+    byte order become the usual one. Plain numbers and lists of them become the element type if it
+    can represent them: integers exactly, other numbers rounded to the nearest.
 
     Args:
         value: a NumPy array or subclass; an object with `__array__` or `__dlpack__` in host memory;
@@ -44,12 +43,12 @@ def as_array(value: object, type_: TensorType) -> Array:
         raise InputError("has masked elements; pass array.filled(...), which says what they are")
     if element_type is ElementType.STRING:
         return _strings(np.asarray(array), type_)
-    wanted = element_type.dtype
-    if array.dtype.newbyteorder("=") == wanted:
+    dtype = element_type.dtype
+    if array.dtype.newbyteorder("=") == dtype:
         usual = np.require(np.asarray(array), array.dtype.newbyteorder("="), ("C", "A"))
-        return usual.view(wanted)
+        return usual.view(dtype)
     if _is_plain(value) and array.dtype.kind in _NUMBER_KINDS:
-        return _converted(array, type_)
+        return _convert_numbers(array, type_)
     raise InputError(
         f"is {array.dtype}, but the model takes {type_}; pass array.astype({str(element_type)!r})"
     )
@@ -61,7 +60,7 @@ def _array_by_protocol(value: Any) -> Array:
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return np.from_dlpack(value)
         return np.asarray(value)
-    except Exception as error:  # foreign code: whatever it raises is its failure
+    except Exception as error:  # any exception of foreign code is its failure
         raise_interruption(error)
         array = _narrow(value)
         if array is not None:
@@ -78,7 +77,7 @@ def _narrow(value: Any) -> Array | None:
 
     try:
         return narrow_array(value) if hasattr(value, "__dlpack__") else None
-    except Exception:  # foreign code: what NumPy was told says better what is wrong
+    except Exception:  # the first exception, from NumPy's protocol, is the better message
         return None
 
 
@@ -89,7 +88,7 @@ def _is_plain(value: object) -> bool:
     )
 
 
-def _converted(numbers: Array, type_: TensorType) -> Array:
+def _convert_numbers(numbers: Array, type_: TensorType) -> Array:
     """Convert plain numbers to an element type that can represent them."""
     dtype = type_.element_type.dtype
     with np.errstate(all="ignore"):

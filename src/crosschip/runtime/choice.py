@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.plain import from_plain, to_plain
-from crosschip.runtime.shapes.words import shapes_in_words
+from crosschip.runtime.shapes.formatting import shapes_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Trial:
 
     Attributes:
         device: its name.
-        milliseconds: the lower quartile of the run times, which other load disturbs little;
-            `None` if it was not run or failed.
+        milliseconds: the lower quartile of the run times, which other load disturbs little; `None`
+            if it was not run or failed.
         whole: whether the device compiles the whole model.
         operations: the number of operations that it runs, if not all.
         reason: why there is no time; empty if there is one or none was needed.
@@ -38,8 +38,8 @@ class Choice:
         trials: one for each device.
         shapes: the shapes of the inputs in the measurements, by name; empty if no device was
             measured.
-        problem: why no device was measured although several run the whole model, and what to
-            do; empty if there is no such problem.
+        problem: why no device was measured although several run the whole model, and what to do;
+            empty if there is no such problem.
     """
 
     trials: tuple[Trial, ...]

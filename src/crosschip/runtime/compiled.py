@@ -23,17 +23,17 @@ from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard.devices import GuardedDevice, on_death
 from crosschip.runtime.histogram import Histogram
 from crosschip.runtime.lifetime import TrackedRuns, hold_forever
-from crosschip.runtime.outline import Outline, find_tensor, home
+from crosschip.runtime.outline import Outline, device_of_operand, find_tensor
 from crosschip.runtime.output_targets import check_targets, holds_buffers, write_output
 from crosschip.runtime.priority import Priority
 from crosschip.runtime.programs import Awaited, SegmentProgram
 from crosschip.runtime.signature import Signature
-from crosschip.runtime.submitting import Submissions
+from crosschip.runtime.submissions import Submissions
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.compiled_model import Contents
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
@@ -50,7 +50,7 @@ class CompiledModel(TrackedRuns, Closing):
         report: the report of its compilation.
         options: the options that it was compiled with.
         devices: the devices, by name.
-        details: what running does not need.
+        details: the placement and other information that runs do not need.
         copies: the number and bytes of avoidable copies in its runs.
     """
 
@@ -73,10 +73,10 @@ class CompiledModel(TrackedRuns, Closing):
             devices: the devices, by name.
             options: the options that they were compiled with.
             report: the report of the compilation.
-            details: what running does not need, computed on demand.
+            details: information that runs do not need, computed on demand.
             in_flight: the number of requests that run at once; if `None`, the number that the
                 programs were compiled for, and at least two.
-            queue_size: the number of requests that wait besides.
+            queue_size: the most waiting requests.
         """
         super().__init__()
         self._outline = outline
@@ -100,7 +100,7 @@ class CompiledModel(TrackedRuns, Closing):
         self._sessions: WeakSet[Session] = WeakSet()
         at_once = in_flight or max(options.in_flight, _DEFAULT_IN_FLIGHT)
         self._requests = Submissions(outline.model.name, at_once, queue_size)
-        # The threads of the queue hold the queue alone, and end if nobody closes the model.
+        # Ends the threads of the queue, which do not refer to the model, if it is never closed.
         finalize(self, self._requests.release)
         self._track()
 
@@ -145,7 +145,7 @@ class CompiledModel(TrackedRuns, Closing):
                 are known, a device on the processor writes directly into an array in C order that
                 shares no memory with an input. After an error their content is undefined.
             keep: the names of outputs to leave as buffers on the device that computed them.
-            timeout: seconds after which the run is given up at its next segment; `None` for never.
+            timeout: seconds after which the run is cancelled at its next segment; `None` for never.
 
         Returns:
             An array for each model output, by name, or the value if it is no tensor; the caller
@@ -160,7 +160,7 @@ class CompiledModel(TrackedRuns, Closing):
             return self.submit(inputs, outputs, keep, deadline=timeout).result()
         begin = perf_counter()
         try:
-            self._running.append(None)  # in the block: a signal may interrupt right behind it
+            self._running.append(None)  # inside `try`, since a signal may interrupt after it
             arrays = self._signature.arrange(inputs)
             if outputs is not None or keep or (self._plan.submits and holds_buffers(inputs)):
                 if self._check is not None:
@@ -204,7 +204,7 @@ class CompiledModel(TrackedRuns, Closing):
         if self._check is not None:
             self._check()
         targets = check_targets(self.outputs, outputs, keep)
-        work = partial(self._answer, self._signature.arrange(inputs), targets, keep)
+        work = partial(self._run_request, self._signature.arrange(inputs), targets, keep)
         return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
@@ -240,35 +240,35 @@ class CompiledModel(TrackedRuns, Closing):
             self._check()
         runner = Runner(
             self, self._outline, self._programs, self.options.sizes,
-            self.copies, self._substitutes, self._counted,
+            self.copies, self._substitutes, self._run_counted,
         )  # fmt: skip
         session = Session(runner, state, start)
         self._sessions.add(session)
         return session
 
     def allocate(self, name: str, shape: Sequence[int]) -> Buffer:
-        """Allocate memory for an input or output on the device that reads or makes it.
+        """Allocate memory for an input or output on the device that reads or computes it.
 
         Args:
-            name: the input's or the output's.
-            shape: the sizes, all known.
+            name: the name of the input or output.
+            shape: the static shape.
 
         Raises:
             InputError: there is no such input or output, it is no tensor of numbers, or `shape` is
-                no shape.
+                invalid.
             DeviceError: the device does not have enough memory.
         """
         operand = find_tensor(name, self.inputs, self.outputs)
-        device = self.devices[home(operand, self._outline, self.devices)]
+        device = self.devices[device_of_operand(operand, self._outline, self.devices)]
         return device.allocate(operand.type.element_type, concrete(name, shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """Compile ahead for shapes of the inputs, where a device compiles for each set of shapes.
+        """Compile in advance for shapes of the inputs, on devices that compile per shape.
 
-        Otherwise the first run with such shapes compiles. Bodies of loops are included.
+        Otherwise the first run with these shapes compiles. Bodies of loops are included.
 
         Args:
-            shapes: for each input, by name.
+            shapes: the shape of each input, by name.
 
         Raises:
             InputError: the shapes do not fit the model.
@@ -283,7 +283,7 @@ class CompiledModel(TrackedRuns, Closing):
 
         They print as a table; `Statistics.to_json` returns plain data.
         """
-        from crosschip.runtime.statistics import Statistics  # running needs none
+        from crosschip.runtime.statistics import Statistics  # imported late: runs do not need it
 
         calls, latency = self._times.latency()
         segments = self._segment_statistics()
@@ -292,21 +292,20 @@ class CompiledModel(TrackedRuns, Closing):
         return Statistics(calls, latency, counted)
 
     def forget_runs(self) -> None:
-        """Reset `statistics`; no run may be under way."""
+        """Reset `statistics`; no run may be in progress."""
         self._times = Histogram()
         self._add_time = self._times.add
         self._before = self._segment_statistics()
 
     def _segment_statistics(self) -> list[SegmentStatistics]:
-        """The statistics of each segment over all runs."""
         return [statistics for program in self._programs for statistics in program.statistics()]
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
     ) -> Profile:
-        """Measure where the time of runs goes: devices' segments, engines' steps, copies, waiting.
+        """Measure the time of devices' segments, engines' steps, copies and waiting in runs.
 
-        Engines that report their steps compile once more for it. Segments run one after the other.
+        Engines that report their steps compile once more for this. Segments do not overlap.
 
         Args:
             inputs: as for `run`; random if left out.
@@ -318,7 +317,7 @@ class CompiledModel(TrackedRuns, Closing):
             DeviceError: a device failed.
         """
         # Imported late to keep importing the runtime fast.
-        from crosschip.runtime.profiling.running import check_counts, profiled
+        from crosschip.runtime.profiling.timed_runs import check_counts, profile_runs
 
         check_counts(runs, warm_up)
         whole = None if self._check is not None else self._substitutes.whole()
@@ -329,7 +328,9 @@ class CompiledModel(TrackedRuns, Closing):
             if self._check is not None:
                 self._check()
             arrange, sizes = self._signature.arrange, self.options.sizes
-            return profiled(self.placement, self._programs, inputs, sizes, arrange, runs, warm_up)
+            return profile_runs(
+                self.placement, self._programs, inputs, sizes, arrange, runs, warm_up
+            )
         finally:
             self._running.pop()
 
@@ -346,14 +347,14 @@ class CompiledModel(TrackedRuns, Closing):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compiled model to a file, which `crosschip.load_compiled` loads.
 
-        It holds the programs, also those for shapes so far, the placement, the options, and the
-        weights that the devices need. The file is replaced atomically.
+        It contains the programs, including those for the shapes of runs so far, the placement, the
+        options, and the weights that the devices need. The file is replaced atomically.
 
         Raises:
             InputError: the file cannot be written, or the model has been closed.
-            UnsupportedError: a device does not save its programs.
-            DeviceError: a device fails to save one.
-            ModelFileError: a file that the weights are in has changed since they were loaded.
+            UnsupportedError: a device cannot save programs.
+            DeviceError: a device fails to save a program.
+            ModelFileError: a file with the weights has changed since it was loaded.
         """
         write_user_file(path, self._encode())
 
@@ -374,15 +375,15 @@ class CompiledModel(TrackedRuns, Closing):
     def token(self) -> str:
         """The name of the compiled model: the caller's, or 32 hexadecimal digits of a hash.
 
-        The hash is of the model with its weights, the devices, and the options, as for NNAdapter.
-        It takes time where there is no cache, as it reads the weights.
+        The hash covers the model with its weights, the devices, and the options, as for NNAdapter.
+        Without a cache, computing it reads all weights.
         """
         return self.details.identity().token
 
     def close(self) -> None:
-        """Release programs and devices, once runs and accepted requests have ended.
+        """Wait for runs, accepted requests and cache writes, and release programs and devices.
 
-        All entries of the cache have been written then. A closed model cannot be run.
+        A closed model cannot be run.
         """
         self._requests.close()
         self.stop(_refuse_closed)
@@ -412,14 +413,14 @@ class CompiledModel(TrackedRuns, Closing):
             session.after_fork()
         if refuse is not None:
             self.stop(refuse)
-            # Their destructors would wait for threads that this process does not have.
+            # Their destructors would wait for threads that this process lacks.
             hold_forever((self._programs, self._owned, self._plan))
             self._programs, self._owned = (), ()
 
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
-    def _counted(
+    def _run_counted(
         self, run: Callable[[Mapping[str, Any]], dict[str, Any]], inputs: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Call a function and count it as a run of the model."""
@@ -437,25 +438,26 @@ class CompiledModel(TrackedRuns, Closing):
     def _contents(self) -> Contents:
         """Return the content of the model's file; raises as `save` does."""
         # Imported late: few models are saved, and the import is slow.
-        from crosschip.runtime.artifact.compiled_model import contents_of
+        from crosschip.runtime.artifact.compiled_model import compiled_contents
 
         try:
             self._running.append(None)
             if self._check is not None:
                 self._check()
             identity = self.details.identity()
-            return contents_of(self.placement, self._programs, self.devices, self.options, identity)
+            return compiled_contents(
+                self.placement, self._programs, self.devices, self.options, identity
+            )
         finally:
             self._running.pop()
 
     def _encode(self) -> Iterator[bytes | memoryview]:
-        """Return the content of the model's file."""
         from crosschip.runtime.artifact.container import encode
         from crosschip.runtime.artifact.header import KIND
 
         return encode(KIND, *self._contents())
 
-    def _answer(
+    def _run_request(
         self,
         values: Sequence[Array],
         outputs: Mapping[str, Array | Buffer],

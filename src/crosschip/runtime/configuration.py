@@ -1,4 +1,4 @@
-"""The options of compilation, which a TOML file holds completely; the environment adds nothing."""
+"""The options of compilation, which can be read from a TOML file."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Configuration:
     properties: Properties = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _chosen("precision", self.precision, Precision)
-        _chosen("performance mode", self.performance, Performance)
+        _check_choice("precision", self.precision, Precision)
+        _check_choice("performance mode", self.performance, Performance)
         for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
             if count is not None:
                 check_count(name, count)
@@ -64,23 +64,24 @@ class Configuration:
         Raises:
             InputError: the text is no TOML or contains unknown options.
         """
-        # Most configurations come as arguments.
+        # Imported late: most configurations are arguments.
         import tomllib
 
         try:
             table = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"{where}: it is not TOML: {error}") from None
-        known = [entry.name for entry in fields(cls)]
+        options = [entry.name for entry in fields(cls)]
         for name in table:
-            if name not in known:
-                near = did_you_mean(name, known)
+            if name not in options:
+                near = did_you_mean(name, options)
                 raise InputError(
-                    f"{where}: there is no option {name!r}{near}; there are {', '.join(known)}"
+                    f"{where}: there is no option {name!r}{near}; there are {', '.join(options)}"
                 )
         if isinstance(table.get("properties"), dict):
             table["properties"] = {
-                device: _texts(settings) for device, settings in table["properties"].items()
+                device: _numbers_to_texts(settings)
+                for device, settings in table["properties"].items()
             }
         try:
             return cls(**table)
@@ -164,36 +165,32 @@ class Configuration:
         )
 
     def __str__(self) -> str:
-        lines = [f"precision = {_quoted(self.precision)}"]
+        lines = [f"precision = {_quote(self.precision)}"]
         for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
             if count is not None:
                 lines.append(f"{name} = {count}")
         lines.append(f"queue_size = {self.queue_size}")
-        lines.append(f"performance = {_quoted(self.performance)}")
+        lines.append(f"performance = {_quote(self.performance)}")
         for device, settings in self.properties.items():
-            lines += ["", f"[properties.{_quoted(device)}]"]
-            lines += [f"{_quoted(name)} = {_quoted(text)}" for name, text in settings.items()]
+            lines += ["", f"[properties.{_quote(device)}]"]
+            lines += [f"{_quote(name)} = {_quote(text)}" for name, text in settings.items()]
         return "\n".join(lines) + "\n"
 
 
 def check_count(name: str, value: object) -> None:
-    """Raise unless a value is a positive integer.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Raise InputError unless a value is a positive integer."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
 
 
-def _chosen(what: str, value: object, kind: type[_Choice]) -> None:
-    known = [choice.value for choice in kind]
-    if not isinstance(value, str) or value not in known:
-        near = did_you_mean(str(value), known, most=1)
-        raise InputError(f"there is no {what} {value!r}{near}; there are {', '.join(known)}")
+def _check_choice(what: str, value: object, kind: type[_Choice]) -> None:
+    options = [choice.value for choice in kind]
+    if not isinstance(value, str) or value not in options:
+        near = did_you_mean(str(value), options, most=1)
+        raise InputError(f"there is no {what} {value!r}{near}; there are {', '.join(options)}")
 
 
-def _texts(settings: object) -> object:
+def _numbers_to_texts(settings: object) -> object:
     """Convert whole numbers among properties to texts."""
     if not isinstance(settings, dict):
         return settings
@@ -222,6 +219,6 @@ def _is_texts(settings: object) -> bool:
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a text as TOML: as JSON, with one more character escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

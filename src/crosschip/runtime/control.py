@@ -12,13 +12,16 @@ from typing import cast
 import numpy as np
 
 from crosschip.hal import Program
-from crosschip.ir import Array, ControlFlow, DeviceError, If, Loop, Operand, Operation, Scan
+from crosschip.ir import Array, ControlFlow, DeviceError, If, Loop, Model, Operand, Operation, Scan
 from crosschip.ir.dimension import Dim, name_of, substitute
 from crosschip.runtime.copies import Copied, Copies
-from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.execution import Plan
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.programs import GuardedProgram
+from crosschip.runtime.programs import Abandoned, Awaited, SegmentProgram
 
 RUNTIME = "runtime"
-"""The name, in placements, of what runs control flow that no device takes whole."""
+"""The name of the runtime in placements, for control flow that no device runs as a whole."""
 
 Execute = Callable[[Sequence[Array]], Sequence[Array]]
 """A compiled body: from input arrays to output arrays that may be inputs or constants of it."""
@@ -36,7 +39,7 @@ def program_for(
     Args:
         operation: the operation.
         inputs: the operands that the program receives, in order, without constants.
-        outputs: the wanted outputs of the operation, in order.
+        outputs: the outputs of the operation to return, in order.
         bodies: the compiled bodies.
         programs: the programs of the bodies, which the program closes.
     """
@@ -62,11 +65,11 @@ class ControlProgram(Program):
         bodies: Sequence[Execute],
         programs: Sequence[SegmentProgram],
     ) -> None:
-        place = {operand: index for index, operand in enumerate(inputs)}
+        index_of = {operand: index for index, operand in enumerate(inputs)}
         self._operation = operation
         self._where = f"{RUNTIME}: {operation.type} {operation.name!r}"
         self._sources = [
-            None if o is None else _in_c_order(o.value) if o.is_constant else place[o]
+            None if o is None else _in_c_order(o.value) if o.is_constant else index_of[o]
             for o in operation.inputs
         ]
         self._constants = [
@@ -75,7 +78,7 @@ class ControlProgram(Program):
             for operand in body.outputs.values()
             if operand.value is not None
         ]
-        self._wanted = [operation.outputs.index(operand) for operand in outputs]
+        self._output_indices = [operation.outputs.index(operand) for operand in outputs]
         self._bodies = tuple(bodies)
         self.programs = tuple(programs)
         self.copies = Copies()
@@ -83,14 +86,16 @@ class ControlProgram(Program):
     def run(
         self, inputs: Sequence[Array], bodies: Sequence[Execute] | None = None
     ) -> Sequence[Array]:
-        """Compute the outputs, optionally with other forms of the bodies."""
+        """Compute the outputs, optionally with replacements of the bodies."""
         values = [inputs[s] if isinstance(s, int) else s for s in self._sources]
         try:
             results = self._outputs(values, bodies or self._bodies)
         except ValueError as error:
             raise DeviceError(f"{self._where}: {error}") from error
-        wanted = [results[index] for index in self._wanted]
-        return self._owned(wanted, [v for v in values if v is not None] + self._constants)
+        returned = [results[index] for index in self._output_indices]
+        return self._take_ownership(
+            returned, [v for v in values if v is not None] + self._constants
+        )
 
     def close(self) -> None:
         for program in self.programs:
@@ -100,25 +105,25 @@ class ControlProgram(Program):
         """Return the outputs of the operation; arrays may be those of inputs or constants."""
         raise NotImplementedError
 
-    def _owned(self, arrays: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
+    def _take_ownership(self, arrays: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
         """Return C-contiguous arrays that share no memory with borrowed arrays or each other."""
         occupied = list(borrowed)
         owned: list[Array] = []
         for array in arrays:
             is_shared = any(np.may_share_memory(array, other) for other in occupied)
-            own = self._copied(array) if is_shared else self._contiguous(array)
-            owned.append(own)
-            occupied.append(own)
+            result = self._copy(array) if is_shared else self._contiguous(array)
+            owned.append(result)
+            occupied.append(result)
         return owned
 
     def _contiguous(self, array: Array) -> Array:
-        return array if array.flags.c_contiguous else self._copied(array)
+        return array if array.flags.c_contiguous else self._copy(array)
 
-    def _copied(self, array: Array) -> Array:
+    def _copy(self, array: Array) -> Array:
         self.copies.add(Copied.BETWEEN, array)
         return array.copy()
 
-    def _collected(
+    def _stack(
         self, parts: Sequence[Array], output: Operand, axis: int, values: Sequence[Array | None]
     ) -> Array:
         """Stack the values of all iterations; the sizes without any are the static ones, or 0."""
@@ -148,21 +153,21 @@ class _LoopProgram(ControlProgram):
         (body,) = bodies
         count = self._operation.states
         trips = None if values[0] is None else max(0, _number(values[0]))
-        going = values[1] is None or _is_true(values[1])
+        condition = values[1] is None or _is_true(values[1])
         state: Sequence[Array] = cast(list[Array], values[2 : 2 + count])
         captures = cast(list[Array], values[2 + count :])
         outputs = self._operation.outputs[count:]
         collected: list[list[Array]] = [[] for _ in outputs]
         trip = 0
-        while going and trip != trips:
+        while condition and trip != trips:
             results = body([np.array(trip), _TRUE, *state, *captures])
-            going = _is_true(results[0])
+            condition = _is_true(results[0])
             state = results[1 : 1 + count]
             for parts, part in zip(collected, results[1 + count :], strict=True):
                 parts.append(part)
             trip += 1
         pairs = zip(collected, outputs, strict=True)
-        return [*state, *(self._collected(parts, o, 0, values) for parts, o in pairs)]
+        return [*state, *(self._stack(parts, o, 0, values) for parts, o in pairs)]
 
 
 class _ScanProgram(ControlProgram):
@@ -196,7 +201,7 @@ class _ScanProgram(ControlProgram):
             for parts, part in zip(collected, results[count:], strict=True):
                 parts.append(part)
         joined = [
-            self._collected(parts[::-1] if backwards else parts, output, axis, values)
+            self._stack(parts[::-1] if backwards else parts, output, axis, values)
             for parts, output, axis, backwards in zip(
                 collected, outputs, operation.output_axes, operation.output_reversed, strict=True
             )
@@ -240,3 +245,45 @@ def _actual_sizes(
         for size, actual in zip(operand.type.shape or (), value.shape, strict=False)
         if (name := name_of(size)) is not None
     }
+
+
+class ControlSegment(GuardedProgram):
+    """A program of control flow that can be cancelled between two runs of its bodies.
+
+    Args:
+        program: the program.
+        model: the model of the segment.
+        plans: the compiled bodies.
+    """
+
+    def __init__(self, program: ControlProgram, model: Model, plans: Sequence[Plan]) -> None:
+        super().__init__(RUNTIME, None, program, model, 1, program.programs)
+        self._control = program
+        self._plans = tuple(plans)
+
+    def count_copies(self, copies: Copies) -> None:
+        super().count_copies(copies)
+        self._control.copies = copies
+        for plan in self._plans:
+            plan.count_copies(copies)
+
+    def run_while(
+        self,
+        inputs: Sequence[Array],
+        awaited: Awaited,
+        targets: Sequence[Array | None] | None = None,
+    ) -> Sequence[Array]:
+        bodies = [_cancellable(plan, awaited) for plan in self._plans]
+        outputs = call(self.name, "running", self._control.run, inputs, bodies)
+        return self._checked(inputs, outputs)
+
+
+def _cancellable(plan: Plan, awaited: Awaited) -> Execute:
+    """Return the function of a body that raises `Abandoned` if no caller waits for the result."""
+
+    def run(arrays: Sequence[Array]) -> Sequence[Array]:
+        if not awaited():
+            raise Abandoned
+        return plan.execute_while(arrays, awaited)
+
+    return run

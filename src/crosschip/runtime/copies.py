@@ -1,4 +1,4 @@
-"""Counting of the copies on the way through a compiled model."""
+"""Counters of the copies in runs of a compiled model."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from crosschip.ir.dataclass import dataclass
 
 
 class Copied(Enum):
-    """The occasions on which the runtime may copy tensors."""
+    """Where the runtime copies tensors: inputs, between segments, outputs."""
 
     INPUT = "input"
-    """An input is in a layout, byte order or place in memory that the device cannot read."""
+    """An input has a layout, byte order or alignment that the device cannot read."""
     BETWEEN = "between"
-    """A segment made what the next one cannot read where it is, in another device's memory, say; or
-    control flow hands on what it was given, a constant, or a part of a tensor along another axis
-    than the first."""
+    """A segment reads a tensor from another device's memory; or control flow returns an input, a
+    constant, or a slice along another axis than the first.
+    """
     OUTPUT = "output"
-    """An output is an input or a constant, is in a device's memory, or goes into an array of the
-    caller's that its device could not write."""
+    """An output is an input or a constant, is in device memory, or is written into an array of the
+    caller that the device cannot write to.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +38,31 @@ class Tally:
 
 
 class Copies:
-    """The copies so far, by occasion; thread-safe.
+    """The copies so far, by kind; thread-safe.
 
     There are none if inputs are C-contiguous and all devices share memory.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # The number and the bytes: runs add to them, and few look.
-        self._tallies = {place: [0, 0] for place in Copied}
+        self._tallies = {kind: [0, 0] for kind in Copied}  # count and bytes
 
-    def add(self, place: Copied, array: Array) -> None:
+    def add(self, kind: Copied, array: Array) -> None:
         """Count a copy of an array."""
         size = int(getattr(array, "nbytes", 0))
         with self._lock:
-            tally = self._tallies[place]
+            tally = self._tallies[kind]
             tally[0] += 1
             tally[1] += size
 
-    def __getitem__(self, place: Copied) -> Tally:
+    def __getitem__(self, kind: Copied) -> Tally:
         with self._lock:
-            return Tally(*self._tallies[place])
+            return Tally(*self._tallies[kind])
 
     @property
     def count(self) -> int:
-        """Return the number of copies on all occasions."""
-        return sum(self[place].count for place in Copied)
+        """The number of copies of all kinds."""
+        return sum(self[kind].count for kind in Copied)
 
     def __repr__(self) -> str:
         counts = (f"{p.value} {self[p].count} ({self[p].bytes} bytes)" for p in Copied)

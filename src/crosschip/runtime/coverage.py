@@ -10,8 +10,8 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.examples import examples_of, model_of
 from crosschip.ops.definition.slots import Fuse
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.asking import asking
-from crosschip.runtime.placement.placing import Decision, place
+from crosschip.runtime.placement.placement import Decision, place
+from crosschip.runtime.placement.queries import device_query
 
 NATIVE = "yes"
 DECOMPOSED = "decomposed"
@@ -22,8 +22,7 @@ def coverage(operator: type[Operator], device: GuardedDevice, options: Options =
     """Return how a device runs an operator: `yes`, `decomposed`, or why it does not.
 
     It is `yes` if the device supports one of the operator's examples, and `decomposed` if it
-    supports
-    the decomposition of one. A device may still decline other uses.
+    supports the decomposition of one. A device may still decline other uses.
     """
     count = len(examples_of(operator))
     decisions = [decide(operator, index, device, options) for index in range(count)]
@@ -39,11 +38,11 @@ def decide(
 ) -> Decision | str:
     """Return the placement's decision about an example on one device, or the device's reason."""
     model = model_of(operator, examples_of(operator)[index])
-    ask = asking(device, options)
+    query = device_query(device, options)
     try:
-        return place(model, {device.name: ask}).decisions[0]
+        return place(model, {device.name: query}).decisions[0]
     except UnsupportedError:
-        return ask(model).answers[0].reason
+        return query(model).answers[0].reason
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:
@@ -61,6 +60,6 @@ def parts_of(operator: type[Operator]) -> Sequence[str]:
         if results is not None:
             written = {operand for part in builder.operations for operand in part.outputs}
             parts = {part.type for part in builder.operations}
-            handed_on = set() if written.issuperset(results) else {"ASSIGN"}
-            return sorted((parts | handed_on) - {operator.type})
+            assigns = set() if written.issuperset(results) else {"ASSIGN"}
+            return sorted((parts | assigns) - {operator.type})
     return []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.cache.entry import Entry
     from crosschip.runtime.choice import Choice
     from crosschip.runtime.compiled import CompiledModel
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class CompileReport:
 
     Attributes:
         milliseconds: the time of the whole compilation.
-        choice: the measurements behind `"auto"` with the shapes of the inputs; `None` if the
-            caller named devices.
+        choice: the measurements behind `"auto"` with the shapes of the inputs; `None` if the caller
+            named devices.
     """
 
     milliseconds: float
@@ -37,8 +37,7 @@ class CompileReport:
         """The origin of the programs, including those compiled for the shapes of runs.
 
         `hit` if all came from the cache, `miss` if one did not, `off` if there is no cache, no
-        device saves
-        programs or none was needed yet; `file` if all came from a saved file.
+        device saves programs or none was needed yet; `file` if all came from a saved file.
         """
         return self._cache()
 
@@ -50,8 +49,8 @@ class Details:
     Attributes:
         placement: computes the placement with reasons.
         identity: identifies the compiled model.
-        recompiled_without: compiles the model for all devices but the named one; `None` if there is
-            no other.
+        recompiled_without: compiles the model without the named device; `None` if there is no
+            other.
         recompiled_unconditionally: compiles the model without the operations that a device computes
             right for some inputs only; `None` if there is no other device.
         programs: the cache location of each segment's program; `None` if one is not cached.
@@ -63,4 +62,4 @@ class Details:
     recompiled_without: Callable[[str], CompiledModel] | None = None
     recompiled_unconditionally: Callable[[], CompiledModel] | None = None
     programs: Sequence[Entry] | None = None
-    anew: Callable[[], CompiledModel] | None = None
+    recompiled: Callable[[], CompiledModel] | None = None

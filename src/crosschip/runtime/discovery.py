@@ -86,8 +86,8 @@ def origins() -> Mapping[str, Sequence[Origin]]:
         for name, each in entries().items()
     }
     for name, paths in libraries().items():
-        own = [Origin(partial(_library, path), partial(device_of, path)) for path in paths]
-        origins_by_name.setdefault(name, []).extend(own)
+        base = [Origin(partial(_library, path), partial(device_of, path)) for path in paths]
+        origins_by_name.setdefault(name, []).extend(base)
     return dict(sorted(origins_by_name.items()))
 
 
@@ -96,12 +96,12 @@ def entries() -> Mapping[str, Sequence[EntryPoint]]:
     entries_by_name: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(GROUP):
         entries_by_name.setdefault(entry.name, []).append(entry)
-    return {name: _different(alike) for name, alike in entries_by_name.items()}
+    return {name: _without_duplicates(alike) for name, alike in entries_by_name.items()}
 
 
-def _different(entries: Sequence[EntryPoint]) -> Sequence[EntryPoint]:
+def _without_duplicates(entries: Sequence[EntryPoint]) -> Sequence[EntryPoint]:
     """Remove duplicates among entry points of one name."""
-    if len(entries) == 1:  # a package's name is in a file of its own, which need not be read
+    if len(entries) == 1:  # without reading the file with the package's name
         return entries
     return list({(entry.value, _package(entry)): entry for entry in entries}.values())
 
@@ -115,7 +115,7 @@ def open_device(
 
     Args:
         name: `mychip`, or `mychip:1` for one of several chips, or `mychip/bfloat16` for a precision
-            of its own; each optionally followed by `@driver` or another location.
+            other than the compilation's; each optionally followed by `@driver` or another location.
         properties: the device's properties.
         device_class: the device's class, if known; otherwise it is looked up.
 
@@ -147,10 +147,10 @@ def precision_of(name: str) -> Precision | None:
     try:
         return Precision(word)
     except ValueError:
-        known = [precision.value for precision in Precision]
+        precisions = [precision.value for precision in Precision]
         raise InputError(
-            f"device {name!r}: there is no precision {word!r}{did_you_mean(word, known)}; "
-            f"there are: {', '.join(known)}"
+            f"device {name!r}: there is no precision {word!r}{did_you_mean(word, precisions)}; "
+            f"there are: {', '.join(precisions)}"
         ) from None
 
 
@@ -158,27 +158,27 @@ def _open_in_process(
     name: str, properties: Mapping[str, str] | None, device_class: type[Device] | None
 ) -> Device:
     """Open a device in this process."""
-    own, _, instance = name.partition(":")
-    known = device_class is not None
-    device_class = device_class or _load(own)
-    if instance and not known:
-        present = [chip_info.name for chip_info in _probe(own, device_class)]
+    base, _, instance = name.partition(":")
+    is_given_class = device_class is not None
+    device_class = device_class or _load(base)
+    if instance and not is_given_class:
+        present = [chip_info.name for chip_info in _probe(base, device_class)]
         if instance not in present:
-            there = [f"{own}:{other}" for other in present if other] or [own]
-            near = did_you_mean(name, there)
-            raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
+            names = [f"{base}:{other}" for other in present if other] or [base]
+            near = did_you_mean(name, names)
+            raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(names)}")
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise_interruption(error)
-        raise DeviceError(f"device {name!r} failed to load: {_described(error)}") from error
+        raise DeviceError(f"device {name!r} failed to load: {_describe_error(error)}") from error
     device.name = name
     return device
 
 
 def _open_in_driver(local: str, where: str, properties: Mapping[str, str] | None) -> Device:
     """Open a device in a driver process."""
-    # Seldom needed: importing the runtime is to take no longer for it.
+    # Imported late: rarely needed.
     from crosschip.drivers.client.device import RemoteDevice
 
     device_class = _load(local.partition(":")[0])
@@ -187,22 +187,24 @@ def _open_in_driver(local: str, where: str, properties: Mapping[str, str] | None
 
 def instances() -> Iterator[tuple[str, Instance]]:
     """List the names of all chips of the installed devices, without opening them."""
-    for own in origins():
+    for base in origins():
         try:
-            chips = _probe(own, _load(own))
+            chips = _probe(base, _load(base))
         except DeviceError as error:
             chips = [Instance(kind=Kind.ACCELERATOR, problem=str(error))]
         for index, instance in enumerate(chips):
-            yield (f"{own}:{instance.name}" if index and instance.name else own), instance
+            yield (f"{base}:{instance.name}" if index and instance.name else base), instance
 
 
 def report(name: str, instance: Instance | None = None) -> DeviceReport:
     """Open a device and describe it, or say why it is not available."""
-    seen = instance or next((present for known, present in instances() if known == name), None)
-    if seen is None:
+    chip = instance or next(
+        (present for chip_name, present in instances() if chip_name == name), None
+    )
+    if chip is None:
         return DeviceReport(name, reason=f"there is no device {name!r}")
-    if seen.problem:
-        return DeviceReport(name, reason=seen.problem)
+    if chip.problem:
+        return DeviceReport(name, reason=chip.problem)
     try:
         device = open_device(name)
         properties = dict(call(name, "listing properties", device.device.known_properties))
@@ -212,11 +214,11 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
     return DeviceReport(
         name,
         device.vendor,
-        seen.kind.value,
+        chip.kind.value,
         device.version,
-        seen.description,
-        seen.memory,
-        seen.simulated,
+        chip.description,
+        chip.memory,
+        chip.simulated,
         available=True,
         properties=properties,
     )
@@ -231,9 +233,6 @@ def list_devices() -> list[DeviceReport]:
 
 def _conflict(name: str) -> str:
     """Return a warning if the engine of a device is installed several times; else an empty text."""
-    # Few ask for it: importing the runtime is to take no longer.
-    from crosschip.runtime.conflicts import conflict
-
     try:
         module = _load(name.partition(":")[0]).module
     except DeviceError:
@@ -245,29 +244,28 @@ def automatic() -> list[str]:
     """Return the names of the devices of `"auto"`, in order, without opening them.
 
     Accelerators come before GPUs, and GPUs before processors, each in alphabetical order;
-    `reference`,
-    the slowest, is last. Simulated chips are excluded.
+    `reference`, the slowest, is last. Simulated chips are excluded.
     """
     usable = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
-    usable.sort(key=lambda one: (one[0] == "reference", order.index(one[1].kind)))
+    usable.sort(key=lambda item: (item[0] == "reference", order.index(item[1].kind)))
     return [name for name, _ in usable]
 
 
-def own_name(name: str) -> str:
+def base_name(name: str) -> str:
     """Return a device's name without precision and location: `npu` for `npu/float16@driver`."""
     return name.partition("@")[0].partition("/")[0]
 
 
-def in_driver(name: str) -> str:
+def driver_name(name: str) -> str:
     """Return the name of a device in a driver process; unchanged if it has a location."""
     return name if "@" in name else f"{name}@driver"
 
 
 def settings_of(name: str, properties: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
-    """Return the properties for a device; one in another process also has those of its own name."""
-    if name in properties or own_name(name) in properties:
-        return {**properties.get(own_name(name), {}), **properties.get(name, {})}
+    """Return the properties for a device, including those for its base name."""
+    if name in properties or base_name(name) in properties:
+        return {**properties.get(base_name(name), {}), **properties.get(name, {})}
     return None
 
 
@@ -283,8 +281,8 @@ def open_automatic(
     Raises:
         DeviceError: a device with properties fails to open.
     """
-    for own in automatic():
-        name = in_driver(own) if isolate else own
+    for base in automatic():
+        name = driver_name(base) if isolate else base
         settings = settings_of(name, properties)
         try:
             yield open_device(name, settings)
@@ -298,26 +296,26 @@ def _load(name: str) -> type[Device]:
     """Load the class of a device.
 
     Raises:
-        DeviceError: there is none, there are several, or it fails to load.
+        DeviceError: there is no such device, there are several, or it fails to load.
     """
-    known = origins()
-    origins_of_name = known.get(name, ())
+    all_origins = origins()
+    origins_of_name = all_origins.get(name, ())
     if not origins_of_name:
         raise DeviceError(
-            f"there is no device {name!r}{did_you_mean(name, known)}; "
-            f"installed are: {', '.join(known)} (see `crosschip devices`)"
+            f"there is no device {name!r}{did_you_mean(name, all_origins)}; "
+            f"installed are: {', '.join(all_origins)} (see `crosschip devices`)"
         )
     if len(origins_of_name) > 1:
-        places = " and ".join(sorted(origin.where() for origin in origins_of_name))
+        sources = " and ".join(sorted(origin.where() for origin in origins_of_name))
         raise DeviceError(
-            f"there are two devices called {name!r}, from {places}; take one of them away"
+            f"there are two devices called {name!r}, from {sources}; take one of them away"
         )
     (origin,) = origins_of_name
     try:
         loaded = origin.load()
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise_interruption(error)
-        raise DeviceError(f"device {name!r} failed to load: {_described(error)}") from error
+        raise DeviceError(f"device {name!r} failed to load: {_describe_error(error)}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Device)):
         raise DeviceError(
             f"device {name!r} failed to load: what {origin.where()} has by that name is not "
@@ -356,5 +354,35 @@ def _library(path: Path) -> str:
     return f"the library {path}"
 
 
-def _described(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return str(error) if isinstance(error, DeviceError | InputError) else first_line(error)
+
+
+def conflict(module: str) -> str:
+    """Return a warning if several installed distributions contain a package; else an empty text.
+
+    pip installs such distributions over each other: `import` then loads a mixture of files, and
+    uninstalling one removes files of the other.
+
+    Args:
+        module: the import name of the package.
+    """
+    # Imported late: it is slow, and rarely needed.
+    from importlib.metadata import distributions
+
+    file = f"{module}/__init__.py,"
+    versions = {
+        distribution.name: distribution.version
+        for distribution in distributions()
+        if any(
+            line.startswith(file) for line in (distribution.read_text("RECORD") or "").splitlines()
+        )
+    }
+    if len(versions) < 2:
+        return ""
+    listed = " and ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    names = " ".join(sorted(versions))
+    return (
+        f"{listed} contain the same package {module!r}, and have overwritten each other's files; "
+        f"keep one: pip uninstall -y {names}, then pip install the one that you need"
+    )

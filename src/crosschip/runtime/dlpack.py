@@ -52,7 +52,7 @@ class _Tensor(Structure):
     ]
 
 
-class _Lent:
+class _BorrowedMemory:
     """Memory of another library, kept alive as long as an array views it."""
 
     def __init__(self, capsule: object, interface: dict[str, Any]) -> None:
@@ -61,24 +61,26 @@ class _Lent:
 
 
 def narrow_array(tensor: Any) -> Array | None:
-    """Return a view of a tensor in host memory; `None` if NumPy has its type, or nobody does.
+    """Return a view of a tensor in host memory; `None` unless its type is in `_TYPES`.
 
     Args:
-        tensor: has `__dlpack__`, whose errors are passed on.
+        tensor: an object with `__dlpack__`, whose errors are passed on.
     """
     capsule = tensor.__dlpack__()
     get = pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = c_void_p, (py_object, c_char_p)
-    held = cast(get(capsule, b"dltensor"), POINTER(_Tensor)).contents
-    element_type = _TYPES.get((held.code, held.bits))
-    if element_type is None or held.lanes != 1 or held.device_type != _PROCESSOR:
+    content = cast(get(capsule, b"dltensor"), POINTER(_Tensor)).contents
+    element_type = _TYPES.get((content.code, content.bits))
+    if element_type is None or content.lanes != 1 or content.device_type != _PROCESSOR:
         return None
     size = element_type.dtype.itemsize
     interface = {
         "version": 3,
-        "shape": tuple(held.shape[: held.ndim]),
-        "strides": tuple(size * s for s in held.strides[: held.ndim]) if held.strides else None,
+        "shape": tuple(content.shape[: content.ndim]),
+        "strides": tuple(size * s for s in content.strides[: content.ndim])
+        if content.strides
+        else None,
         "typestr": np.dtype(f"u{size}").str,
-        "data": ((held.data or 0) + held.byte_offset, True),
+        "data": ((content.data or 0) + content.byte_offset, True),
     }
-    return np.asarray(_Lent(capsule, interface)).view(element_type.dtype)
+    return np.asarray(_BorrowedMemory(capsule, interface)).view(element_type.dtype)

@@ -89,15 +89,15 @@ class Plan:
         self._execute_checked = self.execute
         self._guard: InputGuard | None = None
         if placement.conditions:
-            # Few models have any.
+            # Imported late: few models have conditions.
             from crosschip.hal.conditions import InputGuard
 
             self._guard = InputGuard(model, placement.conditions)
             check = self._guard.check
-            self.execute, self.execute_while = _checked(check, self.execute, self.execute_while)
+            self.execute, self.execute_while = with_checks(check, self.execute, self.execute_while)
 
     def count_copies(self, copies: Copies) -> None:
-        """Count copies there from now on."""
+        """Set the counter of copies."""
         self._copies = copies
         for program in self.programs:
             program.count_copies(copies)
@@ -108,7 +108,7 @@ class Plan:
         targets: Mapping[int, Value],
         awaited: Awaited | None = None,
     ) -> Sequence[Value]:
-        """Compute the outputs from arrays or buffers, and leave them where they were computed.
+        """Compute the outputs from arrays or buffers, without moving them from their device.
 
         Args:
             inputs: a value for each model input.
@@ -116,14 +116,16 @@ class Plan:
             awaited: returns whether a caller still waits for the outputs; `None` for always.
 
         Raises:
-            Abandoned: no caller waits for them any more.
+            Abandoned: no caller waits for the outputs any more.
             OutOfRange: the inputs violate a condition of the placement.
         """
         if self._guard is not None:
             self._guard.check([self._array(value, Copied.INPUT) for value in inputs])
-        return self._executed(inputs, targets, awaited)
+        return self._execute_values(inputs, targets, awaited)
 
-    def keeping(self, kept_outputs: Collection[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    def execute_keeping(
+        self, kept_outputs: Collection[int]
+    ) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """Return a function that computes the outputs from checked arrays or buffers.
 
         Args:
@@ -134,12 +136,12 @@ class Plan:
             return self._execute_checked
 
         def execute(inputs: Sequence[Value]) -> list[Value]:
-            results = enumerate(self._executed(inputs, {}))
+            results = enumerate(self._execute_values(inputs, {}))
             return [v if i in kept_outputs else self._array(v, Copied.OUTPUT) for i, v in results]
 
         return execute
 
-    def _executed(
+    def _execute_values(
         self,
         inputs: Sequence[Value],
         targets: Mapping[int, Value],
@@ -147,9 +149,9 @@ class Plan:
     ) -> Sequence[Value]:
         """Compute the outputs from checked inputs; see `execute_values`."""
         values: list[Any] = [*inputs, *(None,) * (self._count - len(inputs))]
-        wanted = {
-            self._output_sources[index][0]: place
-            for index, place in targets.items()
+        targets_by_value = {
+            self._output_sources[index][0]: target
+            for index, target in targets.items()
             if isinstance(self._output_sources[index][0], int)
             and not self._output_sources[index][1]
         }
@@ -160,9 +162,9 @@ class Plan:
                     call(program.name, "running", submission.event.wait)
                 raise Abandoned
             if step.program.submits:
-                submissions.append(self._submit(step, values, wanted))
+                submissions.append(self._submit(step, values, targets_by_value))
             else:
-                self._run(step, values, wanted, awaited)
+                self._run(step, values, targets_by_value, awaited)
         for program, submission in submissions:
             call(program.name, "running", submission.event.wait)
             program.check_rules(submission.outputs)
@@ -171,7 +173,7 @@ class Plan:
     def _execute_to_arrays(
         self, arrays: Sequence[Array], awaited: Awaited | None = None
     ) -> Sequence[Array]:
-        results = self._executed(arrays, {}, awaited)
+        results = self._execute_values(arrays, {}, awaited)
         return [self._array(value, Copied.OUTPUT) for value in results]
 
     def _execute_arrays(self, arrays: Sequence[Value]) -> list[Any]:
@@ -192,15 +194,15 @@ class Plan:
         self,
         step: _Step,
         values: list[Any],
-        wanted: Mapping[int | Array, Value],
+        targets_by_value: Mapping[int | Array, Value],
         awaited: Awaited | None,
     ) -> None:
         """Run a program, into the caller's arrays if there are any."""
         inputs = [self._array(values[i], Copied.BETWEEN) for i in step.reads]
-        places = [wanted.get(i) for i in step.writes]
+        targets = [targets_by_value.get(i) for i in step.writes]
         arrays = None
-        if any(isinstance(place, np.ndarray) for place in places):
-            arrays = [place if isinstance(place, np.ndarray) else None for place in places]
+        if any(isinstance(target, np.ndarray) for target in targets):
+            arrays = [target if isinstance(target, np.ndarray) else None for target in targets]
         if awaited is not None:
             results = step.program.run_while(inputs, awaited, arrays)
         elif arrays is not None:
@@ -210,7 +212,7 @@ class Plan:
         self.keep(step.writes, values, results)
 
     def _submit(
-        self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
+        self, step: _Step, values: list[Any], targets_by_value: Mapping[int | Array, Value]
     ) -> tuple[SegmentProgram, Submission]:
         """Submit a run of a program, and store its future outputs."""
         program = step.program
@@ -221,28 +223,28 @@ class Plan:
             for value in (values[i] for i in step.reads)
         ]
         after = call(program.name, "taking on a run", _pending, inputs)
-        places = (wanted.get(i) for i in step.writes)
-        outputs = [place if isinstance(place, Buffer) else None for place in places]
+        targets = (targets_by_value.get(i) for i in step.writes)
+        outputs = [target if isinstance(target, Buffer) else None for target in targets]
         submission = program.submit(inputs, outputs, after)
         for index, buffer in zip(step.writes, submission.outputs, strict=False):
             values[index] = buffer
         return program, submission
 
-    def keep(self, places: Sequence[int], values: list[Any], results: Sequence[Any]) -> None:
+    def keep(self, indices: Sequence[int], values: list[Any], results: Sequence[Any]) -> None:
         """Store the outputs of a program for others, tensors in C order."""
-        for index, value in zip(places, results, strict=True):
+        for index, value in zip(indices, results, strict=True):
             if type(value) is np.ndarray and not value.flags.c_contiguous:
                 value = value.copy()  # the same value in another layout
                 self._copies.add(Copied.BETWEEN, value)
             values[index] = value
 
-    def _array(self, value: Value, place: Copied) -> Array:
+    def _array(self, value: Value, kind: Copied) -> Array:
         """Return a value as an array; copied if it is in device memory."""
         if type(value) is np.ndarray or not isinstance(value, Buffer):
             return value
         array = call("a buffer", "handing out its elements", value.array)
         if value.device is not None:
-            self._copies.add(place, array)
+            self._copies.add(kind, array)
         return array
 
     def _copy(self, value: Array) -> Array:
@@ -283,7 +285,7 @@ def is_whole(placement: Outline) -> bool:
     )
 
 
-def _checked(
+def with_checks(
     check: Callable[[Sequence[Array]], None], execute: Execute, execute_while: ExecuteWhile
 ) -> tuple[Execute, ExecuteWhile]:
     """Return the same functions with checks of the inputs."""

@@ -10,13 +10,13 @@ import numpy as np
 from crosschip.ir.dataclass import dataclass
 
 _FINE = 32
-"""The classes between a time and twice that: it is told as exactly as 2 %."""
+"""The number of classes per octave, for a resolution of 2 %."""
 
 _LEAST, _MOST = -30, 20
-"""The binary exponents of the seconds that are told apart: from a nanosecond to eleven days."""
+"""The range of binary exponents of the seconds: from a nanosecond to eleven days."""
 
 _PENDING = 512
-"""The times after which they are counted."""
+"""The most times that are buffered before they are counted."""
 
 
 class Histogram:
@@ -39,12 +39,12 @@ class Histogram:
         """Return the number of times, and their statistics."""
         self._count()
         with self._lock:
-            seen, total_seconds = np.cumsum(self._counts), self._seconds
-        total = int(seen[-1])
+            cumulative, total_seconds = np.cumsum(self._counts), self._seconds
+        total = int(cumulative[-1])
         if not total:
             return 0, Latency()
         shares = np.ceil(np.array([0.5, 0.9, 0.99, 1.0]) * total)
-        at = [_ms(int(place)) for place in np.searchsorted(seen, shares)]
+        at = [_ms(int(index)) for index in np.searchsorted(cumulative, shares)]
         return total, Latency(total_seconds / total * 1e3, *at)
 
     def _count(self) -> None:
@@ -54,8 +54,8 @@ class Histogram:
             del self._pending[: len(pending)]
             fractions, exponents = np.frexp(np.array(pending))
             fine = ((fractions - 0.5) * (2 * _FINE)).astype(np.int64)
-            places = (exponents - _LEAST) * _FINE + fine
-            np.add.at(self._counts, np.clip(places, 0, len(self._counts) - 1), 1)
+            indices = (exponents - _LEAST) * _FINE + fine
+            np.add.at(self._counts, np.clip(indices, 0, len(self._counts) - 1), 1)
             self._seconds += sum(pending)
 
 
@@ -78,7 +78,7 @@ class Latency:
     most: float = 0.0
 
 
-def _ms(place: int) -> float:
+def _ms(index: int) -> float:
     """Return the middle of a class in milliseconds."""
-    exponent, fine = divmod(place, _FINE)
+    exponent, fine = divmod(index, _FINE)
     return math.ldexp(0.5 + (fine + 0.5) / (2 * _FINE), exponent + _LEAST) * 1e3

@@ -1,4 +1,4 @@
-"""Inputs of a model from files, or random."""
+"""Inputs of a model: read from files, or random."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from crosschip.ir.files import open_regular
 from crosschip.ir.shape_binding import bind, shapes_and_sizes
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
 from crosschip.runtime.artifact.atomic_files import write_user_file
-from crosschip.runtime.shapes.deriving import ShapeSearch
-from crosschip.runtime.shapes.words import as_argument, as_options, shortest
+from crosschip.runtime.shapes.formatting import as_argument, as_options, shortest
+from crosschip.runtime.shapes.shape_search import ShapeSearch
 
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
 
@@ -36,7 +36,7 @@ def read_array(path: Path) -> Array:
     try:
         with BufferedReader(open_regular(path)) as file:
             array = read_npy(file, allow_pickle=False)
-    except Exception as error:  # NumPy lets through what Python's tokenizer raises, too
+    except Exception as error:  # NumPy also passes on exceptions of Python's tokenizer
         raise InputError(f"{path}: cannot be read as an .npy file: {error}") from None
     return np.require(array, array.dtype.newbyteorder("="), "C")
 
@@ -46,8 +46,7 @@ def write_value(path: Path, value: Any) -> Path:
 
     A tensor becomes an `.npy` file; strings become NumPy's text of fixed width. A sequence, map or
     optional value becomes a `.json` file, in which tensors are nested lists, keys are text, and
-    numbers
-    that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`.
+    numbers that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`.
 
     Returns:
         The path of the file.
@@ -85,8 +84,7 @@ def random_inputs(
     """Draw random elements for each input of a model.
 
     Floats are in [0, 1). Integers are 0 or 1: valid indices into tables of two, and masks. Strings
-    are
-    short words.
+    are short words.
 
     Args:
         model: the model.
@@ -113,13 +111,15 @@ def random_inputs(
     shapes_by_name = {
         name: type_.substitute(all_sizes).static_shape for name, type_ in types.items()
     } | fixed
-    known = {name: shape for name, shape in shapes_by_name.items() if shape is not None}
-    if len(known) < len(types):
-        raise _open_sizes(model, fixed, sizes, [name for name in types if name not in known])
-    return {name: _random(name, types[name], known[name], generator) for name in types}
+    static_shapes = {name: shape for name, shape in shapes_by_name.items() if shape is not None}
+    if len(static_shapes) < len(types):
+        raise _open_sizes_error(
+            model, fixed, sizes, [name for name in types if name not in static_shapes]
+        )
+    return {name: _random(name, types[name], static_shapes[name], generator) for name in types}
 
 
-def _open_sizes(
+def _open_sizes_error(
     model: Model,
     fixed: Mapping[str, tuple[int, ...]],
     sizes: Mapping[str, Dim],
@@ -135,8 +135,8 @@ def _open_sizes(
     """
     types = {name: operand.type for name, operand in model.inputs.items()}
     listed = " and ".join(f"input {name!r} is {types[name]}" for name in inputs)
-    known = {name: size for name, size in sizes.items() if isinstance(size, int)}
-    shapes = ShapeSearch(model, Sizes.of({}, [known]), fixed).first()
+    static_sizes = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    shapes = ShapeSearch(model, Sizes.of({}, [static_sizes]), fixed).first()
     hint = shortest({name: types[name].substitute(sizes) for name in inputs}, shapes)
     return InputError(
         f"{listed}, which leaves sizes open; say which, as in {as_options(hint)} "

@@ -23,7 +23,7 @@ from crosschip.ir import Array, DeviceError
 
 if TYPE_CHECKING:
     from crosschip.runtime.guard.devices import GuardedDevice
-    from crosschip.runtime.submitting import Submissions
+    from crosschip.runtime.submissions import Submissions
 
 _EXIT_SECONDS = 30.0
 """The seconds that the end of the process waits for runs that are under way."""
@@ -56,15 +56,15 @@ class TrackedRuns(ABC):
     _execute: Execute
 
     def __init__(self) -> None:
-        # An entry for each run under way: adding and removing one takes no lock.
+        # An entry for each run in progress; adding and removing one takes no lock.
         self._running: list[None] = []
-        # Called first by each run, once there is anything to check; see `stop`.
+        # Called at the start of each run if set; see `stop`.
         self._check: Callable[[], None] | None = None
 
     def _track(self) -> None:
         """Finish the model's runs at the end of the process, and handle it after forks."""
         _MODELS.add(self)
-        # atexit runs the last registration first: before the engines, which are loaded by now, end.
+        # atexit runs the last registration first, so before that of engines, which are loaded.
         atexit.unregister(_finish_runs)
         atexit.register(_finish_runs)
 
@@ -115,14 +115,7 @@ class TrackedRuns(ABC):
 
 
 def check_device(name: str) -> None:
-    """Raise if the device's library cannot be used in this process.
-
-    Args:
-        name: the name of the device.
-
-    Raises:
-        DeviceError: the process was forked while another thread was in the library.
-    """
+    """Raise DeviceError if a fork left the library of a device unusable in this process."""
     if _library(name) in _unusable:
         _refuse_device(name)
 
@@ -152,7 +145,7 @@ def _library(name: str) -> str:
 
 
 def _after_fork() -> None:
-    """Leave resources that only the parent can use to it; reset the others."""
+    """Make models unusable in a forked process whose engines need the parent; reset the others."""
     global _unusable
     models = list(_MODELS)
     _unusable |= {

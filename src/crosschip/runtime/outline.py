@@ -28,7 +28,7 @@ class Part(Protocol):
 
     @property
     def model(self) -> Model:
-        """The part as a model of its own."""
+        """The part as a model."""
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -40,7 +40,7 @@ class Part(Protocol):
 
 
 class Outline(Protocol):
-    """A placed model as execution needs it; `placement.placing.Placement` implements it."""
+    """A placed model as execution needs it; `placement.placement.Placement` implements it."""
 
     @property
     def model(self) -> Model:
@@ -100,7 +100,7 @@ def find_tensor(
     return operand
 
 
-def home(operand: Operand, outline: Outline, devices: Collection[str]) -> str:
+def device_of_operand(operand: Operand, outline: Outline, devices: Collection[str]) -> str:
     """Return the device that computes an operand, else the first that reads it, else the first."""
     segments = [segment for segment in outline.segments if segment.device in devices]
     makers = (segment.device for segment in segments if operand in segment.outputs)

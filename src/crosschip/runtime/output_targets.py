@@ -40,9 +40,9 @@ def check_targets(
         raise InputError(f"keep is {keep!r}, but must be a list of names of outputs")
     for name in (*targets, *keep):
         if name not in declared:
-            known = ", ".join(declared)
+            names = ", ".join(declared)
             near = did_you_mean(name, declared)
-            raise InputError(f"the model has no output {name!r}{near}; its outputs are {known}")
+            raise InputError(f"the model has no output {name!r}{near}; its outputs are {names}")
         if declared[name].type.element_type in PYTHONS_TYPES:
             raise InputError(
                 f"output {name!r} is of {declared[name].type.element_type}, which no "
@@ -54,7 +54,7 @@ def check_targets(
 
 
 def holds_buffers(inputs: Mapping[str, Any]) -> bool:
-    """Check whether an input is a buffer."""
+    """Return whether an input is a buffer."""
     return any(isinstance(value, Buffer) for value in inputs.values())
 
 
@@ -87,7 +87,7 @@ def write_output(
     """Write an output into its target, or return it as the caller wants it.
 
     Args:
-        name: the output's.
+        name: the name of the output.
         value: the output that the program returned.
         target: where it is written; `None` for no target.
         copies: counts the copy, if one is needed.

@@ -16,7 +16,7 @@ def to_plain(value: object) -> Any:
     """Return a value as lists, dictionaries, texts and numbers; a dataclass with all its fields.
 
     Raises:
-        TypeError: the value contains something without such a form.
+        TypeError: the value contains an unsupported type.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value

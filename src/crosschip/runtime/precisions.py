@@ -41,13 +41,12 @@ def with_exact(
     """Insert a float32 variant after each device that computes in another precision.
 
     Returns:
-        The devices in order, and the name of the float32 variant for each such device. A chip that
-        is
-        among the devices in float32 already gets no other variant.
+        The devices in order; and the name of the float32 variant for each such device. No variant
+        is added for a chip that is among the devices in float32 already.
     """
-    less = reduced(devices, options)
-    there = {name_in(EXACT, name): name for name in devices if name not in less}
-    exact = {name: there.get(name_in(EXACT, name), name_in(EXACT, name)) for name in less}
+    names = reduced(devices, options)
+    existing = {name_in(EXACT, name): name for name in devices if name not in names}
+    exact = {name: existing.get(name_in(EXACT, name), name_in(EXACT, name)) for name in names}
 
     def all_devices() -> Iterator[GuardedDevice]:
         exact_names: set[str] = set()

@@ -14,7 +14,7 @@ class Priority(IntEnum):
     """
 
     NONE = 0
-    """No wish: after those that have one."""
+    """No priority: after all others."""
     LOW = 1
     MEDIUM = 2
     HIGH = 3
@@ -25,5 +25,5 @@ class Priority(IntEnum):
         try:
             return cls(value)  # type: ignore[arg-type]  # what it raises is caught
         except ValueError:
-            known = ", ".join(cls.__members__)
-            raise InputError(f"there is no priority {value!r}; there are {known}") from None
+            names = ", ".join(cls.__members__)
+            raise InputError(f"there is no priority {value!r}; there are {names}") from None

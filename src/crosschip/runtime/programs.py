@@ -1,4 +1,4 @@
-"""Programs of segments, whatever their kind, as the rest of the runtime uses them."""
+"""The interface of the programs of segments."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from crosschip.runtime.statistics import SegmentStatistics
 
 Awaited = Callable[[], bool]
-"""Tells whether somebody still waits for what a run makes."""
+"""Returns whether a caller still waits for the outputs of a run."""
 
 
 class Abandoned(Exception):
-    """A run was cancelled because no caller waits for its outputs."""
+    """The cancellation of a run because no caller waits for its outputs."""
 
 
 class SegmentProgram(ABC):
-    """Runs a segment on its device.
+    """The program of a segment.
 
     Attributes:
         name: the name of the device.
@@ -38,7 +38,7 @@ class SegmentProgram(ABC):
     compilers: Sequence[str] = ()
 
     def count_copies(self, copies: Copies) -> None:
-        """Count copies there from now on, including those within the program."""
+        """Set the counter of copies, also for nested programs."""
         self.copies = copies
 
     @abstractmethod
@@ -50,15 +50,15 @@ class SegmentProgram(ABC):
             DeviceError: the device failed, or returned something else.
         """
 
-    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
+    def run_into(self, inputs: Sequence[Array], targets: Sequence[Array | None]) -> Sequence[Array]:
         """Compute the outputs, writing them to given arrays where the program can.
 
         Args:
             inputs: as for `run`.
-            places: for each output an array of any shape and layout, or `None`.
+            targets: for each output an array of any shape and layout, or `None`.
 
         Returns:
-            The outputs; an array of `places` that was written is returned itself.
+            The outputs; an array of `targets` that was written is returned itself.
 
         Raises:
             CompileError, DeviceError: as for `run`.
@@ -69,20 +69,20 @@ class SegmentProgram(ABC):
         self,
         inputs: Sequence[Array],
         awaited: Awaited,
-        places: Sequence[Array | None] | None = None,
+        targets: Sequence[Array | None] | None = None,
     ) -> Sequence[Array]:
         """Compute the outputs as `run` or `run_into`, and cancel if no caller waits for them.
 
         Args:
             inputs: as for `run`.
             awaited: called before each part of the run; returns whether a caller waits.
-            places: as for `run_into`.
+            targets: as for `run_into`.
 
         Raises:
             Abandoned: no caller waits for the outputs any more.
             CompileError, DeviceError: as for `run`.
         """
-        return self.run(inputs) if places is None else self.run_into(inputs, places)
+        return self.run(inputs) if targets is None else self.run_into(inputs, targets)
 
     @abstractmethod
     def owns(self, buffer: Buffer) -> bool:
@@ -125,7 +125,7 @@ class SegmentProgram(ABC):
 
     @abstractmethod
     def statistics(self) -> Iterable[SegmentStatistics]:
-        """The statistics of the segment and of its bodies."""
+        """Return the statistics of the segment and of its bodies."""
 
     @abstractmethod
     def close(self) -> None:

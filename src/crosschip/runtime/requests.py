@@ -22,7 +22,7 @@ from crosschip.runtime.priority import Priority as Priority
 from crosschip.runtime.programs import Awaited
 
 Work = Callable[[Awaited], dict[str, Any]]
-"""Computes a result, as long as somebody waits for it."""
+"""Computes a result; may stop when the argument returns that no caller waits for it."""
 
 logger = logging.getLogger("crosschip")
 
@@ -32,14 +32,11 @@ class Request(Future[dict[str, Any]]):
 
     `result` raises the errors of `CompiledModel.run`, `DeadlineError` after the deadline, and
     `concurrent.futures.CancelledError` after `cancel`. If the deadline or `cancel` comes while it
-    runs,
-    the request fails at once; the run itself ends with its current segment, because engines cannot
-    be
-    interrupted, and may read inputs and write output targets until then.
+    runs, the request fails at once; the run itself ends with its current segment, because engines
+    cannot be interrupted, and may read inputs and write output targets until then.
 
     A thread that waits in `result` or `exception` for the next request, without a timeout or
-    deadline,
-    runs it itself: switching threads twice costs more than many runs.
+    deadline, runs it itself: switching threads twice costs more than many runs.
 
     Attributes:
         priority: its priority among waiting requests.
@@ -67,7 +64,7 @@ class Request(Future[dict[str, Any]]):
     def cancel(self) -> bool:
         """End a waiting or running request; return `False` if it has ended otherwise."""
         if super().cancel():
-            self._queue.forget(self)
+            self._queue.discard(self)
         else:
             _set_result(self.set_exception, CancelledError())
         return self.cancelled()
@@ -82,13 +79,13 @@ class Request(Future[dict[str, Any]]):
     def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the outputs; see `concurrent.futures.Future.result`."""
         if timeout is None:
-            self._queue.help(self)
+            self._queue.run_in_caller(self)
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait for the end of the run and return its error; see `Future.exception`."""
         if timeout is None:
-            self._queue.help(self)
+            self._queue.run_in_caller(self)
         error = super().exception(timeout)
         if isinstance(error, CancelledError):
             raise error
@@ -98,15 +95,13 @@ class Request(Future[dict[str, Any]]):
         """Call a function with the request when it has ended, in any way.
 
         It is called in the thread that ends the request, or at once if it has ended. Errors of the
-        function
-        are logged. Within it, `CompiledModel.submit` does not wait for a full queue, because the
-        waiting
-        thread would be the one that has to empty it.
+        function are logged. Within it, `CompiledModel.submit` does not wait for a full queue,
+        because the waiting thread would be the one that has to empty it.
         """
-        super().add_done_callback(partial(_contained, fn))
+        super().add_done_callback(partial(_call_safely, fn))
 
     def __await__(self) -> Generator[Any, None, dict[str, Any]]:
-        # Loaded by those who await, and not by every import of crosschip.
+        # Imported late: the import takes long.
         import asyncio
 
         return asyncio.wrap_future(self).__await__()
@@ -127,23 +122,23 @@ class RequestQueue:
         self._name = name
         self._workers = workers
         self._capacity = capacity
-        self._begin_empty()
+        self._reset()
 
-    def _begin_empty(self) -> None:
-        # Reentrant: the end of a model that is found to be garbage comes at any moment.
+    def _reset(self) -> None:
+        # Reentrant, because garbage collection may end a model at any moment.
         self._lock = threading.RLock()
-        # Wakes a worker that has nothing to do: cheaper than a condition, in the way of each call.
+        # Wakes an idle worker; cheaper than a condition.
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._not_full = threading.Condition(self._lock)
         self._deadlines_changed = threading.Condition(self._lock)
         self._heap: list[tuple[int, int, Request]] = []
-        # References only: what waits and runs is held elsewhere, and what has ended by nobody.
+        # Weak references: waiting and running requests are held elsewhere, ended ones need not be.
         self._deadlines: list[tuple[float, int, ref[Request]]] = []
         self._waiting = 0
         self._running = 0
-        # Threads that wait for a request and run it meanwhile.
-        self._helpers: list[threading.Thread] = []
-        self._helped = threading.Condition(self._lock)
+        # The callers' threads that wait for a request and run it.
+        self._caller_threads: list[threading.Thread] = []
+        self._callers_done = threading.Condition(self._lock)
         self._blocked = 0
         self._idle = 0
         self._count = 0
@@ -167,7 +162,7 @@ class RequestQueue:
                 request._condition = threading.Condition()  # another thread may have held it
                 request._done_callbacks = []  # type: ignore[attr-defined]  # they are the parent's
                 _set_result(request.set_exception, error)
-        self._begin_empty()
+        self._reset()
 
     def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
         """Accept a request.
@@ -183,7 +178,7 @@ class RequestQueue:
                 caller is a callback in a thread of the queue.
             InputError: the queue has been closed, or `seconds` is no number.
         """
-        seconds = _limit(seconds)
+        seconds = _parse_seconds(seconds)
         deadline = None if seconds is None else time.monotonic() + seconds
         request = Request(self, work, priority, deadline)
         with self._lock:
@@ -191,7 +186,7 @@ class RequestQueue:
                 self._await_space(wait, seconds)
             if self._closed:
                 raise InputError("this compiled model has been closed; compile it again to run it")
-            # Threads first: if none can be started, nothing has been taken on.
+            # Threads first: if none can be started, the request is not accepted.
             if self._idle == 0 and len(self._threads) < self._workers:
                 self._start_worker()
             if deadline is not None and self._watch is None:
@@ -206,7 +201,7 @@ class RequestQueue:
             self._wakes.put(None)
         return request
 
-    def help(self, request: Request) -> None:
+    def run_in_caller(self, request: Request) -> None:
         """Run a request in the waiting thread if it is the next one."""
         with self._lock:
             if request.deadline is not None or self._next() is not request:
@@ -214,21 +209,21 @@ class RequestQueue:
             entry = self._begin()
             if entry is None:
                 return
-            self._helpers.append(threading.current_thread())
+            self._caller_threads.append(threading.current_thread())
         try:
             _answer(*entry)
         finally:
             with self._lock:
-                self._helpers.remove(threading.current_thread())
+                self._caller_threads.remove(threading.current_thread())
                 self._running -= 1
                 wake = self._is_woken()
                 if self._closed:
-                    self._helped.notify_all()
+                    self._callers_done.notify_all()
                     self._wake_all()
             if wake:
                 self._wakes.put(None)
 
-    def forget(self, request: Request) -> None:
+    def discard(self, request: Request) -> None:
         """Free the slot of a request that will not run."""
         with self._lock:
             self._drop(request)
@@ -245,7 +240,7 @@ class RequestQueue:
             if thread is not current:
                 thread.join(timeout)
         with self._lock:
-            self._helped.wait_for(lambda: set(self._helpers) <= {current}, timeout)
+            self._callers_done.wait_for(lambda: set(self._caller_threads) <= {current}, timeout)
 
     def release(self) -> None:
         """Accept no more requests, and let the threads end when all accepted ones are answered."""
@@ -259,12 +254,16 @@ class RequestQueue:
         return self._waiting >= self._capacity and not self._closed
 
     def _await_space(self, wait: bool, seconds: float | None) -> None:
-        own = threading.current_thread() in (*self._threads, *self._helpers)
+        in_callback = threading.current_thread() in (*self._threads, *self._caller_threads)
         self._blocked += 1
-        room = wait and not own and self._not_full.wait_for(lambda: not self._is_full(), seconds)
+        has_space = (
+            wait
+            and not in_callback
+            and self._not_full.wait_for(lambda: not self._is_full(), seconds)
+        )
         self._blocked -= 1
-        if not room:
-            first = "submit less in callbacks" if own else "wait for results first"
+        if not has_space:
+            first = "submit less in callbacks" if in_callback else "wait for results first"
             raise QueueFullError(
                 f"{self._waiting} requests wait already, and no more may (queue_size="
                 f"{self._capacity}); {first}, or compile with a longer queue"
@@ -309,7 +308,7 @@ class RequestQueue:
         while entry:
             request, work = entry
             if request.is_late:
-                _set_result(request.set_exception, _too_late(began=False))
+                _set_result(request.set_exception, _deadline_error(began=False))
             else:
                 _answer(request, work)
             del request, work, entry
@@ -330,7 +329,7 @@ class RequestQueue:
                         return entry
                 if self._closed and not self._heap:
                     return None
-                # Closed or not: those who help run the rest, and wake it when they have ended.
+                # Also after `close`: callers' threads run the rest and wake this one at the end.
                 self._idle += 1
             self._wakes.get()
 
@@ -364,7 +363,7 @@ class RequestQueue:
             self._wakes.put(None)
 
     def _expire(self) -> None:
-        """Fail requests at their deadlines, in a thread of its own."""
+        """Fail requests at their deadlines; runs in a separate thread."""
         while True:
             with self._lock:
                 while self._deadlines and not _is_open(self._deadlines[0][2]()):
@@ -374,14 +373,14 @@ class RequestQueue:
                         return
                     self._deadlines_changed.wait()
                     continue
-                left = self._deadlines[0][0] - time.monotonic()
-                if left > 0:
-                    self._deadlines_changed.wait(left)
+                remaining = self._deadlines[0][0] - time.monotonic()
+                if remaining > 0:
+                    self._deadlines_changed.wait(remaining)
                     continue
                 request = heappop(self._deadlines)[2]()
                 waited = request is not None and self._drop(request)
             if request is not None:
-                _set_result(request.set_exception, _too_late(began=not waited))
+                _set_result(request.set_exception, _deadline_error(began=not waited))
             del request
 
 
@@ -391,18 +390,18 @@ def _answer(request: Request, work: Work) -> None:
         if request.priority is Priority.MEDIUM:
             result = work(request.is_awaited)
         else:
-            result = _urgently(request, work)
-    except BaseException as error:  # whatever it is, it is told
+            result = _run_with_priority(request, work)
+    except BaseException as error:  # the caller gets any exception
         _set_result(request.set_exception, error)
     else:
         if request.is_late:
-            _set_result(request.set_exception, _too_late(began=True))
+            _set_result(request.set_exception, _deadline_error(began=True))
         else:
             _set_result(request.set_result, result)
 
 
-def _urgently(request: Request, work: Work) -> dict[str, Any]:
-    """Run a request, telling devices with queues its priority if it is not the usual one."""
+def _run_with_priority(request: Request, work: Work) -> dict[str, Any]:
+    """Run a request whose priority is passed to devices with queues."""
     before = urgency.set(request.priority)
     try:
         return work(request.is_awaited)
@@ -410,7 +409,7 @@ def _urgently(request: Request, work: Work) -> dict[str, Any]:
         urgency.reset(before)
 
 
-def _too_late(*, began: bool) -> DeadlineError:
+def _deadline_error(*, began: bool) -> DeadlineError:
     state = "its run ends with the segment that it is in" if began else "it was still waiting"
     return DeadlineError(f"the deadline has passed; {state}")
 
@@ -420,15 +419,15 @@ def _is_open(request: Request | None) -> bool:
     return request is not None and not request.done()
 
 
-def _contained(fn: Callable[[Any], object], request: Request) -> None:
+def _call_safely(fn: Callable[[Any], object], request: Request) -> None:
     """Call a callback and log its error, so that the thread can serve other requests."""
     try:
         fn(request)
-    except BaseException:  # foreign code: whatever it raises is its failure
+    except BaseException:  # any exception of foreign code is its failure
         logger.exception("a callback of a request failed")
 
 
-def _limit(seconds: object) -> float | None:
+def _parse_seconds(seconds: object) -> float | None:
     """Return a number of seconds to wait; `None` if no system can wait that long."""
     if seconds is None:
         return None

@@ -17,7 +17,6 @@ from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import shapes_of, tensors_among
-from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""
@@ -91,7 +90,7 @@ class Signature:
         except (TypeError, IndexError) as error:
             raise InputError(
                 f"the inputs are of type {type(inputs).__name__}, but must be arrays by name: "
-                f"{self._listed()}"
+                f"{self._format_inputs()}"
             ) from error
         if count != len(arrays):
             raise self._wrong_names(inputs)
@@ -116,12 +115,15 @@ class Signature:
         if len(arrays) + len(named) != len(self._operands):
             count = len(arrays) + len(named)
             raise InputError(
-                f"the model takes {len(self._operands)} inputs, not {count}: {self._listed()}"
+                f"the model takes {len(self._operands)} inputs, not {count}: "
+                f"{self._format_inputs()}"
             )
         values = {name: array for (name, _), array in zip(self._operands, arrays, strict=False)}
         twice = next((name for name in named if name in values), None)
         if twice is not None:
-            raise InputError(f"input {twice!r} is given twice; the model takes {self._listed()}")
+            raise InputError(
+                f"input {twice!r} is given twice; the model takes {self._format_inputs()}"
+            )
         return {**values, **named}
 
     def _value(self, index: int, value: object) -> Any:
@@ -166,7 +168,7 @@ class Signature:
         sizes = self._reader.read_checked(shapes)
         if sizes is not None:
             check_ranges(sizes, self._sizes)
-        else:  # which says what does not fit
+        else:  # raises the error that names the mismatch
             self.sizes(dict(zip(self._names, shapes, strict=True)))
 
     def _check_buffer(self, index: int, buffer: Buffer) -> None:
@@ -186,9 +188,9 @@ class Signature:
             if extra
             else f"input {missing[0]!r} is missing"
         )
-        return InputError(f"{problem}; the model takes {self._listed()}")
+        return InputError(f"{problem}; the model takes {self._format_inputs()}")
 
-    def _listed(self) -> str:
+    def _format_inputs(self) -> str:
         return ", ".join(f"{name}: {operand.type}" for name, operand in self._operands) or "none"
 
 
@@ -203,3 +205,22 @@ def _root(value: object) -> object:
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base
     return value
+
+
+def check_ranges(values: Mapping[str, Dim], sizes: Sizes) -> None:
+    """Raise if sizes of inputs are out of their ranges.
+
+    Args:
+        values: the sizes of the inputs, by name.
+        sizes: the ranges.
+
+    Raises:
+        InputError: a size is out of its range.
+    """
+    for bounds in sizes.ranges:
+        value = values.get(bounds.name)
+        if isinstance(value, int) and not bounds.least <= value <= bounds.most:
+            raise InputError(
+                f"the size {bounds.name} is {value}, but the model was compiled for "
+                f"{bounds.least} to {bounds.most}; compile it with another range"
+            )

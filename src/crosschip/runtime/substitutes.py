@@ -29,7 +29,7 @@ class Substitutes:
         self._name = name
         self._recompiled_without = details.recompiled_without
         self._recompiled_unconditionally = details.recompiled_unconditionally
-        self._compile_again = details.anew
+        self._compile_again = details.recompiled
         self._unconditional_model: CompiledModel | None = None
         self._with_weights: CompiledModel | None = None
         self._by_device: dict[str, CompiledModel] = {}

@@ -1,4 +1,4 @@
-"""Projects to begin with: what `crosschip new-device` writes.
+"""Templates of device projects for `crosschip new-device`.
 
-A template is a project that works, of a device `my_npu`; a new one has another name.
+A template is a working project of a device `my_npu`, whose name is replaced.
 """

@@ -1,4 +1,4 @@
-"""Writing a new project from a template."""
+"""Creation of a project from a template."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ def new_device(name: str, folder: Path, *, native: bool = False) -> list[Path]:
     """Write the project of a device that runs one operator.
 
     Args:
-        name: the device's: small letters, digits and underscores, as in `acme_npu`.
-        folder: where the project's folder is made, whose name is `name`.
+        name: the name of the device: small letters, digits and underscores, as in `acme_npu`.
+        folder: the folder in which the project's folder `name` is created.
         native: whether the device is a driver in C.
 
     Returns:
-        The files, in order of their names.
+        The paths of the files, in order.
 
     Raises:
-        InputError: it is no such name, there is something by it already, or a Python module or a
-            device has it.
+        InputError: the name is invalid or that of a Python module or device, or the folder exists.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or len(name) > _LONGEST:
         raise InputError(
@@ -48,7 +47,7 @@ def new_device(name: str, folder: Path, *, native: bool = False) -> list[Path]:
     project = folder / name
     try:
         project.mkdir(parents=True)
-        return list(_written(template, project, _words(name)))
+        return list(_write_files(template, project, _replacements(name)))
     except FileExistsError:
         raise InputError(f"{project}: is there already; choose another name or folder") from None
     except OSError as error:
@@ -56,28 +55,28 @@ def new_device(name: str, folder: Path, *, native: bool = False) -> list[Path]:
 
 
 def _is_installed(name: str) -> bool:
-    """Tell whether a module has a name; a folder without code of its own is none."""
+    """Return whether a module has a name; a folder without code is no module."""
     spec = find_spec(name)
     return spec is not None and spec.origin is not None
 
 
-def _words(name: str) -> Mapping[str, str]:
-    """What stands in a project for each of a template's words."""
+def _replacements(name: str) -> Mapping[str, str]:
+    """Return the replacement of each word of a template."""
     title = "".join(part.capitalize() for part in name.split("_"))
     return {"my_npu": name, "my-npu": name.replace("_", "-"), "MyNpu": title}
 
 
-def _written(template: Path, project: Path, words: Mapping[str, str]) -> Iterator[Path]:
+def _write_files(template: Path, project: Path, words: Mapping[str, str]) -> Iterator[Path]:
     for source in sorted(template.rglob("*")):
         if source.is_dir() or "__pycache__" in source.parts:
             continue
-        path = project / _replaced(str(source.relative_to(template)), words)
+        path = project / _replace_words(str(source.relative_to(template)), words)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_replaced(source.read_text("utf-8"), words), "utf-8")
+        path.write_text(_replace_words(source.read_text("utf-8"), words), "utf-8")
         yield path
 
 
-def _replaced(text: str, words: Mapping[str, str]) -> str:
+def _replace_words(text: str, words: Mapping[str, str]) -> str:
     for word, own in words.items():
         text = text.replace(word, own)
     return text

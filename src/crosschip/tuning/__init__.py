@@ -1,8 +1,8 @@
-"""Precision chosen by measurement: the fastest way to compute a model within a stated error.
+"""Choice of precision by measurement: the fastest variant of a model within an error bound.
 
-- `tuning`: the search as users call it, and what it chose.
-- `search`: tries `variants` on `samples`, in parts of a model that `groups` divides.
-- `quantized_forms`: the forms of a model with weights of few bits: `int8` makes the static form,
+- `tuning`: the public function `tune`, and its result.
+- `search`: tries `variants` on `samples`, for `groups` of operations.
+- `quantized_forms`: the forms of a model with low-bit weights: `int8` creates the static form,
   `low_bits` the others.
-- `picture`: error against speed, drawn.
+- `picture`: draws error against speed.
 """

@@ -1,4 +1,4 @@
-"""Groups of operations, which are tried in one precision together."""
+"""Groups of operations that are tried in one precision together."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crosschip.ir import Operation
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Operations that come after each other.
+    """Consecutive operations.
 
     Attributes:
-        operations: their names.
-        share: how much of the model's arithmetic they do, from 0 to 1.
+        operations: the names of the operations.
+        share: their share of the model's multiply-adds, from 0 to 1.
     """
 
     operations: tuple[str, ...]
@@ -24,11 +24,11 @@ class Group:
 
 
 def groups_of(operations: Sequence[Operation], count: int) -> list[Group]:
-    """The operations of a model in groups of about the same arithmetic, in their order.
+    """Divide operations into consecutive groups with about equal multiply-adds.
 
     Args:
-        operations: in an order in which they can run.
-        count: how many groups at most.
+        operations: the operations, in topological order.
+        count: the most groups.
     """
     work = [multiply_adds(operation) for operation in operations]
     if not any(work):
@@ -47,24 +47,24 @@ def groups_of(operations: Sequence[Operation], count: int) -> list[Group]:
     ]
 
 
-def together(errors: Iterable[float]) -> float:
-    """The error of several roundings that know nothing of each other: they add as squares do."""
+def combined_error(errors: Iterable[float]) -> float:
+    """Return the error of independent roundings: the root of the sum of squares."""
     return math.hypot(*errors)
 
 
-def run(groups: Sequence[Group], errors: Sequence[float], most: float) -> list[int]:
-    """The groups in a row with the most arithmetic whose errors together stay below a bound.
+def best_run(groups: Sequence[Group], errors: Sequence[float], most: float) -> list[int]:
+    """Return the consecutive groups with the most multiply-adds and a combined error in the bound.
 
     Args:
-        groups: in their order.
-        errors: of each, where all else is exact.
+        groups: the groups, in order.
+        errors: the error of each group if all others are exact.
         most: the bound.
     """
     best: list[int] = []
     largest = 0.0
     for first in range(len(groups)):
         for last in range(first, len(groups)):
-            if together(errors[first : last + 1]) > most:
+            if combined_error(errors[first : last + 1]) > most:
                 break
             share = sum(group.share for group in groups[first : last + 1])
             if share > largest:
@@ -72,18 +72,18 @@ def run(groups: Sequence[Group], errors: Sequence[float], most: float) -> list[i
     return best
 
 
-def subset(groups: Sequence[Group], errors: Sequence[float], most: float) -> list[int]:
-    """Groups anywhere whose errors together stay below a bound.
+def best_subset(groups: Sequence[Group], errors: Sequence[float], most: float) -> list[int]:
+    """Return groups, not necessarily consecutive, with a combined error in the bound.
 
-    What adds the most error for its arithmetic is left out first.
+    Groups with the most error per multiply-add are left out first.
 
     Args:
-        groups: in their order.
-        errors: of each, where all else is exact.
+        groups: the groups, in order.
+        errors: the error of each group if all others are exact.
         most: the bound.
     """
     chosen = [index for index in range(len(groups)) if errors[index] <= most]
     chosen.sort(key=lambda i: errors[i] ** 2 / max(groups[i].share, 1e-9))
-    while chosen and together(errors[i] for i in chosen) > most:
+    while chosen and combined_error(errors[i] for i in chosen) > most:
         chosen.pop()
     return sorted(chosen)

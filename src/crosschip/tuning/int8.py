@@ -1,8 +1,8 @@
-"""The static form of a model in int8, made by ONNX Runtime's quantizer.
+"""The static int8 form of a model, created by ONNX Runtime's quantizer.
 
-Activations become uint8 with one scale a tensor, weights int8 with one a channel; each is a pair of
-QuantizeLinear and DequantizeLinear in the quantizer's file, which the importer reads as quantized
-operands.
+Activations become uint8 with a scale per tensor, weights int8 with a scale per channel. In the
+quantizer's file each is a pair of QuantizeLinear and DequantizeLinear, which the importer turns
+into quantized operands.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from crosschip.ir.errors import install_command
 from crosschip.tuning.samples import Sample
 
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
-"""The ways to find a tensor's range, and the quantizer's names for them: all values that were seen,
-all but the outermost, or those that keep the most of what their distribution tells."""
+"""The calibration methods and the quantizer's names: the range of all values, of all but outliers,
+or the range with the least loss of information.
+"""
 
 Ranges = Mapping[str, tuple[float, float]]
-"""The least and the greatest value of each tensor that is quantized, by its name in the file."""
+"""The least and the greatest value of each quantized tensor, by its name in the file."""
 
 _HEAVY = ("Conv", "MatMul", "Gemm")
-"""The operators that make a part of a model worth quantizing."""
+"""The operators whose arithmetic is quantized."""
 
 
-def quantizers_version() -> str:
-    """The version of what quantizes; empty if it is not installed."""
+def quantizer_version() -> str:
+    """Return the version of the quantizer; empty if it is not installed."""
     try:
         return str(import_module("onnxruntime").__version__)
     except ImportError:
@@ -45,11 +46,11 @@ def quantizers_version() -> str:
 
 
 class Quantizer:
-    """Makes quantized forms of one model.
+    """A quantizer for one model.
 
     Raises:
-        CompileError: the model has operations that ONNX has no form of.
-        InputError: ONNX Runtime, which quantizes, is not installed.
+        CompileError: the model has operations that ONNX cannot express.
+        InputError: ONNX Runtime's quantizer is not installed.
     """
 
     def __init__(self, model: Model) -> None:
@@ -66,12 +67,12 @@ class Quantizer:
 
     @property
     def quantizable(self) -> frozenset[str]:
-        """The names of the operations whose arithmetic can be done in int8."""
+        """The names of the operations that int8 arithmetic can compute."""
         heavy = [node for node in self._file.graph.node if node.op_type in _HEAVY]
         return frozenset(filter(None, map(self._operation, heavy)))
 
     def ranges(self, method: str, samples: Sequence[Sample]) -> Ranges:
-        """The ranges of all tensors over some samples.
+        """Return the ranges of all tensors over samples.
 
         Args:
             method: one of `METHODS`.
@@ -84,17 +85,17 @@ class Quantizer:
             calibrator = import_module("onnxruntime.quantization.calibrate").create_calibrator(
                 path, _operators(), Path(folder, "augmented.onnx"), how
             )
-            with _silenced():
-                for sample in samples:  # one by one: it takes no two of different sizes at once
+            with _suppress_output():
+                for sample in samples:  # one by one, since a batch cannot have different sizes
                     calibrator.collect_data(self._reader(sample))
                 data_by_name = calibrator.compute_data()
         return {name: _bounds(data) for name, data in data_by_name.items()}
 
-    def quantized(self, ranges: Ranges, exact: Collection[str] = ()) -> Model:
-        """The model with its arithmetic in int8.
+    def quantize(self, ranges: Ranges, exact: Collection[str] = ()) -> Model:
+        """Return the model with int8 arithmetic.
 
         Args:
-            ranges: of its tensors.
+            ranges: the ranges of the tensors.
             exact: the names of the operations that stay in float32.
         """
         calibrate = import_module("onnxruntime.quantization.calibrate")
@@ -105,7 +106,7 @@ class Quantizer:
         }
         file = onnx.ModelProto()
         file.CopyFrom(self._file)
-        left = [node.name for node in file.graph.node if self._operation(node) in exact]
+        excluded = [node.name for node in file.graph.node if self._operation(node) in exact]
         quantizer = import_module("onnxruntime.quantization.qdq_quantizer").QDQQuantizer(
             file,
             True,  # per channel
@@ -114,20 +115,20 @@ class Quantizer:
             self._tools.QuantType.QUInt8,
             calibrate.TensorsData(method, data),
             [],
-            left,
+            excluded,
             _operators(),
             {},
         )
-        with _silenced():
+        with _suppress_output():
             quantizer.quantize_model()
         quantizer.model.topological_sort()
-        quantized = load(quantizer.model.model)
-        inputs = dict(zip(self._model.inputs, quantized.inputs.values(), strict=True))
-        outputs = dict(zip(self._model.outputs, quantized.outputs.values(), strict=True))
-        return Model(self._model.name, inputs, quantized.operations, outputs)
+        quantize = load(quantizer.model.model)
+        inputs = dict(zip(self._model.inputs, quantize.inputs.values(), strict=True))
+        outputs = dict(zip(self._model.outputs, quantize.outputs.values(), strict=True))
+        return Model(self._model.name, inputs, quantize.operations, outputs)
 
     def _operation(self, node: onnx.NodeProto) -> str | None:
-        """The name of the operation that a node is part of: its name begins with the label."""
+        """Return the name of a node's operation, whose label begins the node's name."""
         return self._labels.get(node.name.partition(".")[0])
 
     def _reader(self, sample: Sample) -> _Reader:
@@ -139,7 +140,7 @@ class Quantizer:
 
 
 class _Reader:
-    """What the quantizer's calibration reads samples from."""
+    """The reader of samples for the quantizer's calibration."""
 
     def __init__(self, samples: Iterator[Sample]) -> None:
         self._samples = samples
@@ -155,10 +156,10 @@ class _Reader:
 
 
 @contextmanager
-def _silenced() -> Iterator[None]:
-    """Hold back what the quantizer prints, and what it logs by the root logger.
+def _suppress_output() -> Iterator[None]:
+    """Suppress the quantizer's prints and its messages to the root logger.
 
-    Without a handler there, its first line would give the root logger of the process one.
+    Without a handler, its first message would add one to the root logger.
     """
     root, handler = logging.getLogger(), logging.NullHandler()
     root.addHandler(handler)
@@ -176,7 +177,7 @@ def _is_not_quantizers(record: logging.LogRecord) -> bool:
 
 
 def _operators() -> list[str]:
-    """The ONNX operators that the quantizer knows."""
+    """Return the ONNX operators that the quantizer supports."""
     return list(import_module("onnxruntime.quantization.registry").QDQRegistry)
 
 

@@ -1,7 +1,7 @@
-"""Models whose matrix products have weights of few bits, made from a model in float32.
+"""Conversion of a float32 model to matrix products with low-bit weights.
 
-They consist of the standard operators that ONNX files of the same form are imported as, so devices
-run them as they run such files.
+The result has the same standard operators as imported ONNX files of the same form, so devices run
+it like such files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from crosschip.ops.standard.recurrent import LSTM, DynamicQuantizeLSTM
 from crosschip.tuning.variants import Form
 
 BLOCK_SIZE = 32
-"""The number of weights of a column that share a scale, where weights are held in blocks."""
+"""The number of weights of a column that share a scale, for weights in blocks."""
 
 _INT8_LIMIT = 127
 _IN_INT8 = 4
@@ -35,9 +35,9 @@ class _Product(NamedTuple):
     """A matrix product with a constant matrix.
 
     Attributes:
-        x: the first factor, [..., terms].
-        weight: the second one, [terms, columns], in float32.
-        bias: what is added, [columns]; `None` for nothing.
+        x: the first operand, [..., terms].
+        weight: the second operand, [terms, columns], in float32.
+        bias: the addend, [columns]; `None` for none.
         fuse: the activation of the result.
     """
 
@@ -48,9 +48,10 @@ class _Product(NamedTuple):
 
 
 def convertible(model: Model, form: Form) -> frozenset[str]:
-    """The names of the operations that a form of weights changes.
+    """Return the names of the operations that a form changes.
 
-    Matrix products with a constant matrix, and for `Form.DYNAMIC` LSTM with constant weights.
+    These are matrix products with a constant matrix and, for `Form.DYNAMIC`, LSTM with constant
+    weights.
     """
     return frozenset(
         operation.name
@@ -62,20 +63,20 @@ def convertible(model: Model, form: Form) -> frozenset[str]:
 def with_low_bit_weights(
     model: Model, form: Form, bits: int, in_float32: Collection[str] = ()
 ) -> Model:
-    """The model with the weights of its matrix products in few bits.
+    """Return the model with low-bit weights in its matrix products.
 
-    - `Form.DYNAMIC`: `MAT_MUL_INTEGER` of int8 weights, with a symmetric scale for each column, and
-      of the other factor as `DYNAMIC_QUANTIZE` rounds it when the model runs; LSTM becomes
-      `DYNAMIC_QUANTIZE_LSTM` with a scale for each row of its weights.
-    - `Form.WEIGHTS`: the product in float32 of what int8 weights stand for, with a symmetric scale
-      for each column: `DEQUANTIZE` before the operation as it was.
+    - `Form.DYNAMIC`: `MAT_MUL_INTEGER` of int8 weights, with a symmetric scale per column, and of
+      the other operand rounded by `DYNAMIC_QUANTIZE`; LSTM becomes `DYNAMIC_QUANTIZE_LSTM` with a
+      scale per row of its weights.
+    - `Form.WEIGHTS`: `DEQUANTIZE` of int8 weights, with a symmetric scale per column, before the
+      float32 product.
     - `Form.BLOCKS`: `MAT_MUL_N_BITS` of weights in blocks of `BLOCK_SIZE`.
 
     Args:
         model: the model in float32.
-        form: one of these; not `Form.STATIC`, which needs the ranges of activations.
-        bits: of a weight: 8, or for `Form.BLOCKS` 4 too.
-        in_float32: the names of operations that stay as they are.
+        form: one of these forms; not `Form.STATIC`, which needs the ranges of activations.
+        bits: the bits of a weight: 8, or for `Form.BLOCKS` also 4.
+        in_float32: the names of operations that stay unchanged.
     """
     changed = convertible(model, form) - set(in_float32)
     used_names = {operation.name for operation in model.operations}
@@ -89,7 +90,7 @@ def with_low_bit_weights(
         if old.name not in changed:
             operations.append(operation)
             continue
-        assert isinstance(operation, Operator), "all that is convertible is"
+        assert isinstance(operation, Operator), "`convertible` returns operators only"
         b = Builder(prefix=f"{old.name}.", used_names=used_names)
         b.origins = tuple(old.origins)
         results.update(zip(old.outputs, conversion.convert(b, operation), strict=True))
@@ -102,8 +103,8 @@ class _Conversion:
     """The conversion of the operations of one model.
 
     Args:
-        form: of the weights.
-        bits: of a weight.
+        form: the form of the weights.
+        bits: the bits of a weight.
     """
 
     def __init__(self, form: Form, bits: int) -> None:
@@ -113,11 +114,11 @@ class _Conversion:
             Form.WEIGHTS: _weights_only,
             Form.BLOCKS: self._in_blocks,
         }[form]
-        # Products that read the same tensor read the same bytes.
+        # Products that read the same tensor share its quantization.
         self._bytes: dict[Operand, Sequence[Operand]] = {}
 
     def convert(self, b: Builder, operation: Operator) -> Sequence[Operand]:
-        """Append what takes the place of an operation; its outputs, in order."""
+        """Append the replacement of an operation; return its outputs, in order."""
         if isinstance(operation, LSTM):
             return _dynamic_lstm(b, operation)
         product = _product(b, operation)
@@ -167,11 +168,11 @@ def _dynamic_lstm(b: Builder, operation: LSTM) -> Sequence[Operand]:
 
 
 def symmetric_int8(weights: Array, axis: int) -> tuple[Array, Array]:
-    """Weights as int8 from -127 to 127, and float32 scales that they are multiplied by.
+    """Return weights as int8 from -127 to 127, and their float32 scales.
 
     Args:
-        weights: in float32.
-        axis: the axis whose elements share a scale, which the scales lack.
+        weights: the float32 weights.
+        axis: the axis whose elements share a scale; the scales lack it.
     """
     largest = np.abs(weights).max(axis=axis, keepdims=True, initial=0.0)
     scale = np.where(largest > 0, largest / np.float32(_INT8_LIMIT), 1).astype(np.float32)
@@ -181,14 +182,15 @@ def symmetric_int8(weights: Array, axis: int) -> tuple[Array, Array]:
 
 
 def packed_blocks(weights: Array, bits: int) -> tuple[Array, Array]:
-    """Weights as MAT_MUL_N_BITS reads them, and the scales of its blocks.
+    """Return weights in the layout of MAT_MUL_N_BITS, and the scales of the blocks.
 
-    The weight of a block that is furthest from 0 becomes the least integer, of which there is one
-    more than of positive ones; the zero point is the one of blocks without any, `2 ** (bits - 1)`.
+    The weight of a block with the largest magnitude becomes the least integer, since there is one
+    more negative integer than positive ones. The zero point is the operator's default,
+    `2 ** (bits - 1)`.
 
     Args:
         weights: [terms, columns], in float32.
-        bits: of an integer, 4 or 8.
+        bits: the bits of an integer, 4 or 8.
 
     Returns:
         uint8 [columns, blocks, BLOCK_SIZE * bits / 8], and float32 [columns, blocks].
@@ -240,7 +242,7 @@ def _is_lstm(operation: Operation) -> bool:
 
 
 def _is_plain(weight: Operand) -> bool:
-    """Tell whether weights are finite float32 constants."""
+    """Return whether weights are finite float32 constants."""
     return (
         weight.is_constant
         and weight.type.element_type is ElementType.FLOAT32
@@ -249,11 +251,11 @@ def _is_plain(weight: Operand) -> bool:
 
 
 def _product(b: Builder, operation: Operator) -> _Product:
-    """The matrix product that an operation computes; one of images flattens them first."""
+    """Return the matrix product of an operation; inputs of higher rank are flattened."""
     if isinstance(operation, MatMul):
         weight = _value(operation.y)
         return _Product(operation.x, weight.T if operation.transpose_y else weight, None, Fuse.NONE)
-    assert isinstance(operation, FullyConnected), "there are no other products"
+    assert isinstance(operation, FullyConnected), "see `_is_product`"
     weight, x = _value(operation.weight).T, operation.input
     if len(x.type.shape or ()) > 2:
         x = b.add(Reshape, x, (-1, len(weight)))

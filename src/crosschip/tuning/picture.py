@@ -1,4 +1,4 @@
-"""A picture of a search: the error of each variant against its speed."""
+"""The picture of a search: the error of each variant against its speed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ _ROW = 14
 
 
 def picture(trials: Sequence[Trial], chosen: Trial, accuracy: float, title: str) -> str:
-    """The trials that ran and were timed, as an SVG: errors on a scale of powers of ten.
-
-    What is exact stands at the left edge.
+    """Draw the timed trials as SVG, with errors on a logarithmic axis; exact ones at its left end.
 
     Args:
-        trials: all of them.
-        chosen: the one to mark.
-        accuracy: the error that was allowed, a line across.
-        title: what it is about.
+        trials: all trials.
+        chosen: the trial to mark.
+        accuracy: the allowed error, drawn as a line.
+        title: the title.
     """
     shown = [(trial, *values) for trial in trials if (values := _values(trial))]
     scale = _Scale([error for _, error, _ in shown], [speed for _, _, speed in shown], accuracy)
-    rows = _labels([(scale.x(error), scale.y(speed)) for _, error, speed in shown])
+    rows = _label_heights([(scale.x(error), scale.y(speed)) for _, error, speed in shown])
     points = [
         _point(trial, scale.x(error), scale.y(speed), row, trial is chosen)
         for (trial, error, speed), row in zip(shown, rows, strict=True)
@@ -60,27 +58,27 @@ def _values(trial: Trial) -> tuple[float, float] | None:
 
 
 class _Scale:
-    """Where errors and speeds are on the picture."""
+    """The mapping of errors and speeds to pixels."""
 
     def __init__(self, errors: Sequence[float], speeds: Sequence[float], accuracy: float) -> None:
-        seen = [error for error in (*errors, accuracy) if error > 0] or [1.0]
-        self._least = math.floor(math.log10(min(seen))) - 1
-        self._most = math.ceil(math.log10(max(seen)) + 1e-9)
+        values = [error for error in (*errors, accuracy) if error > 0] or [1.0]
+        self._least = math.floor(math.log10(min(values))) - 1
+        self._most = math.ceil(math.log10(max(values)) + 1e-9)
         self._speed = max(1.2, *speeds) * 1.1 if speeds else 1.2
         self._accuracy = accuracy
 
     def x(self, error: float) -> float:
-        """The place of an error."""
+        """Return the horizontal position of an error."""
         power = self._least if error <= 0 else max(self._least, math.log10(error))
         share = (power - self._least) / (self._most - self._least)
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
     def y(self, speed: float) -> float:
-        """The place of a speed."""
+        """Return the vertical position of a speed."""
         return _HEIGHT - _BOTTOM - speed / self._speed * (_HEIGHT - _TOP - _BOTTOM)
 
     def lines(self) -> list[str]:
-        """The axes, and the line of the error that is allowed."""
+        """Return the axes, and the line of the allowed error."""
         bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
         drawn = [_line(_LEFT, bottom, right, bottom), _line(_LEFT, _TOP, _LEFT, bottom)]
         for power in range(self._least, self._most + 1):
@@ -100,11 +98,11 @@ class _Scale:
         return drawn
 
 
-def _labels(places: Sequence[tuple[float, float]]) -> list[float]:
-    """The height of each point's label, so that none is written over another."""
+def _label_heights(points: Sequence[tuple[float, float]]) -> list[float]:
+    """Return the vertical position of each point's label, so that labels do not overlap."""
     occupied: list[tuple[float, float]] = []
     rows = []
-    for x, y in places:
+    for x, y in points:
         row = y + 4
         while any(abs(row - other) < _ROW and abs(x - at) < _WIDTH / 3 for at, other in occupied):
             row += _ROW

@@ -1,4 +1,4 @@
-"""The forms of a model with weights of few bits that a search tries."""
+"""The forms of a model with low-bit weights that a search tries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ logger = logging.getLogger("crosschip")
 
 @dataclass(slots=True)
 class QuantizedForms:
-    """The forms of one model with weights of few bits.
+    """The forms of one model with low-bit weights.
 
     Attributes:
         model: the model in float32.
-        precisions: those of weights to try: `int8`, `int4`.
-        ranges: of activations in the static form, by the method that found them; empty to leave
-            that form out.
+        precisions: the precisions of weights to try: `int8`, `int4`.
+        ranges: the ranges of activations for the static form, by calibration method; empty to leave
+            the form out.
     """
 
     model: Model
@@ -39,14 +39,14 @@ class QuantizedForms:
         calibrations: Sequence[str],
         samples: Sequence[Sample],
     ) -> QuantizedForms:
-        """The forms of a model in some precisions, with ranges found from samples.
+        """Return the forms of a model, with ranges calibrated on samples.
 
-        If the static form cannot be made, it is left out and a line is logged that says why.
+        If the static form cannot be created, it is left out and the reason is logged.
 
         Args:
             model: the model in float32.
-            precisions: of weights.
-            calibrations: the methods to find the ranges of the static form, of `int8.METHODS`.
+            precisions: the precisions of weights.
+            calibrations: the calibration methods for the static form, of `int8.METHODS`.
             samples: inputs of the model.
         """
         forms = cls(model, precisions)
@@ -61,13 +61,13 @@ class QuantizedForms:
             reason = "it has no convolutions or matrix products in float32"
         except Error as error:
             reason = str(error)
-        except Exception as error:  # the quantizer is foreign code: whatever it raises is its fault
+        except Exception as error:  # any exception of foreign code is its failure
             reason = f"the quantizer fails: {error}"
         logger.info("%s: static int8 is not tried, since %s", model.name, reason)
         return forms
 
     def variants(self, device: str) -> Iterator[Variant]:
-        """Each form on a device, with all that can be converted in few bits."""
+        """Return the variant of each form on a device, with all convertible operations in it."""
         for method, ranges in self.ranges.items():
             yield Variant(device, INT8, form=Form.STATIC, calibration=method, ranges=ranges)
         for precision, form in LOW_BIT_FORMS:
@@ -75,17 +75,17 @@ class QuantizedForms:
                 yield Variant(device, precision, form=form)
 
     def convertible(self, form: Form) -> frozenset[str]:
-        """The names of the operations that a form changes."""
+        """Return the names of the operations that a form changes."""
         if form is Form.STATIC:
             return self._static.quantizable
         return convertible(self.model, form)
 
-    def converted(self, variant: Variant) -> Model:
-        """The model in the form of a variant; `model` itself for a variant without a form."""
+    def convert(self, variant: Variant) -> Model:
+        """Return the model in the form of a variant; unchanged for a variant without a form."""
         if variant.form is None:
             return self.model
         if variant.form is Form.STATIC:
-            return self._static.quantized(variant.ranges, variant.exact)
+            return self._static.quantize(variant.ranges, variant.exact)
         bits = BITS[variant.precision]
         return with_low_bit_weights(self.model, variant.form, bits, variant.exact)
 

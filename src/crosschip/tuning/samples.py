@@ -1,4 +1,4 @@
-"""Sample inputs: given as arrays, in a folder, or made up."""
+"""Sample inputs: from arrays, from a folder, or random."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Sample = Mapping[str, Array]
 Samples = Sample | Sequence[Sample] | str | os.PathLike[str] | None
 """One sample, several, a folder of them, or `None` for random ones."""
 
-_MADE_UP = 4
+_RANDOM_SAMPLES = 4
 
 
 def samples_of(
     model: Model, source: Samples, shapes: Mapping[str, Sequence[int | None] | int]
 ) -> list[Sample]:
-    """The samples that a caller gives.
+    """Return a caller's samples.
 
     Args:
-        model: what they are inputs of.
-        source: arrays by the names of inputs, or a sequence of such, or a folder. In the folder are
-            `NAME.npy` for each input, or folders with these, one a sample; of a model with one
-            input, each `.npy` file is a sample. Without any, some random ones are made up, with a
-            warning: how large errors are depends on what goes in.
-        shapes: those of random inputs.
+        model: the model.
+        source: arrays by the names of inputs, or a sequence of such, or a folder. The folder has
+            `NAME.npy` for each input, or a folder with these for each sample; for a model with one
+            input, each `.npy` file is a sample. If `None`, samples are random, with a warning,
+            because errors depend on the inputs.
+        shapes: the shapes of random inputs.
 
     Raises:
-        InputError: there is none, an input is missing, or a file cannot be read.
+        InputError: there is no sample, an input is missing, or a file cannot be read.
     """
     if source is None:
         logger.warning(
@@ -41,7 +41,7 @@ def samples_of(
             "may be another",
             model.name,
         )
-        return [random_inputs(model, shapes, seed) for seed in range(_MADE_UP)]
+        return [random_inputs(model, shapes, seed) for seed in range(_RANDOM_SAMPLES)]
     if isinstance(source, str | os.PathLike):
         samples: Sequence[Sample] = _in_folder(model, Path(source))
     else:

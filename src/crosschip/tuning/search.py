@@ -1,4 +1,4 @@
-"""The search for the fastest variant of a model whose error stays within a bound."""
+"""The search for the fastest variant of a model whose error is within a bound."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from crosschip.bench.timing import interleave
 from crosschip.hal import Precision
 from crosschip.ir import Error, Model, Operation
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.tuning.groups import Group, groups_of, run, subset, together
+from crosschip.tuning.groups import Group, best_run, best_subset, combined_error, groups_of
 from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.samples import Sample
 from crosschip.tuning.variants import FLOAT32, Variant
 
 GROUPS, GROUPS_OF_QUANTIZED = 8, 12
-"""The most groups that are tried. Those of a quantized form are in one segment with all others, and
-may be many; those of other precisions are not."""
+"""The most groups that are tried. There may be more for quantized forms, since these groups are in
+one segment; for other precisions each change of precision begins a segment.
+"""
 
 ATTEMPTS = 4
-"""How many mixtures of a variant are measured, before the next variant."""
+"""The most mixtures of a variant that are measured."""
 
-WORTH = 1.05
-"""How many times faster than the best so far a variant must be to be worth mixing."""
+MIN_SPEEDUP = 1.05
+"""The least speed-up over the best trial so far for mixtures of a variant to be tried."""
 
 RUNS, BURST = 12, 4
 
 _LONGEST_REASON = 120
-"""The characters of a reason in one line."""
+"""The most characters of a reason in one line."""
 
-_ALIKE = 1e-3
-"""The error in float32 of one device against another that rounding explains."""
+_ROUNDING_ERROR = 1e-3
+"""The error between float32 results of two devices that rounding explains."""
 
 logger = logging.getLogger("crosschip")
 
 Compile = Callable[[Model, Variant], CompiledModel]
-"""Compiles a model as a variant says; one of a quantized form in that form already."""
+"""Compiles a model for a variant; the model is in the variant's form already."""
 Say = Callable[[str], None]
 
 
@@ -51,11 +52,10 @@ class Trial:
     """The outcome of trying a variant.
 
     Attributes:
-        variant: what was tried.
-        error: against the exact result, in `crosschip.accuracy.error.UNIT`; `None` if it did not
-            run.
-        speed: how many times as fast as the fastest variant in float32, where it was timed.
-        reason: why it did not run, in all lines of the error; empty if it did.
+        variant: the variant.
+        error: the error, in `crosschip.accuracy.error.UNIT`; `None` if the variant did not run.
+        speed: the speed relative to the fastest float32 variant; `None` if not timed.
+        reason: the error message if the variant did not run; otherwise empty.
     """
 
     variant: Variant
@@ -65,7 +65,7 @@ class Trial:
 
     @property
     def short_reason(self) -> str:
-        """Why it did not run, in one line: of several reasons the first."""
+        """The first reason why the variant did not run, in one line."""
         head, *reasons = [line.strip() for line in self.reason.splitlines() or [""]]
         if not reasons:
             return shorten(head, _LONGEST_REASON, placeholder="…")
@@ -79,14 +79,14 @@ class Search:
     """A search among variants.
 
     Attributes:
-        model: what is compiled, simplified and with its shapes fixed.
-        offered: the precisions that each device offers, by its name.
-        accuracy: the largest error that is allowed.
-        samples: inputs to run on.
+        model: the simplified model with static shapes.
+        offered: the precisions of each device, by its name.
+        accuracy: the largest allowed error.
+        samples: the inputs of the runs.
         compile: compiles the model for a variant.
-        forms: of the model with weights of few bits.
-        say: is told what is being done.
-        trials: all that was tried, in order.
+        forms: the forms of the model with low-bit weights.
+        say: called with the name of each variant before its trial.
+        trials: all trials, in order.
     """
 
     model: Model
@@ -103,20 +103,20 @@ class Search:
     _roundings: Sequence[Mapping[str, float]] | None = None
 
     def run(self) -> Trial:
-        """Try variants; the fastest of those within the bound.
+        """Try variants; return the fastest one within the bound.
 
         Raises:
-            Error: no device runs the model in float32; that of the first device.
+            Error: no device runs the model in float32; the first device's error.
         """
         self._find_base()
         try:
-            whole = [self._tried(variant) for variant in self._whole()]
+            whole = [self._try_variant(variant) for variant in self._whole_variants()]
             for trial in whole:
                 if self._worth_mixing(trial):
                     self._mix(trial)
             return self.best
         finally:
-            assert self._base is not None, "it has been found"
+            assert self._base is not None, "set by `_find_base`"
             self._base.close()
 
     @property
@@ -126,7 +126,7 @@ class Search:
         return max(good, key=lambda trial: trial.speed or 0.0)
 
     def _find_base(self) -> None:
-        """Compile in float32 on each device; the fastest is what others are compared with."""
+        """Compile in float32 on each device; the fastest becomes the base of comparisons."""
         with ExitStack() as opened:
             compiled: dict[str, CompiledModel] = {}
             outputs: dict[str, Sequence[Outputs]] = {}
@@ -157,27 +157,27 @@ class Search:
                 continue
             off = self._error(outputs[device])
             self.trials.append(Trial(variant, off, times[fastest] / times[device]))
-            if off > _ALIKE:
+            if off > _ROUNDING_ERROR:
                 logger.warning(
                     "%s: in float32, the error of %s against %s, from which errors are measured, "
                     "is %.2g (%s); see with `crosschip bisect` which of them is wrong",
                     self.model.name, device, fastest, off, UNIT,
                 )  # fmt: skip
 
-    def _whole(self) -> Iterator[Variant]:
-        """Every variant in one precision but for float32."""
+    def _whole_variants(self) -> Iterator[Variant]:
+        """Return all variants in a single precision other than float32."""
         for device, precisions in self.offered.items():
             for precision in sorted(p.value for p in precisions):
                 if precision != FLOAT32:
                     yield Variant(device, precision)
             yield from self.forms.variants(device)
 
-    def _tried(self, variant: Variant, *, timed: bool = True) -> Trial:
-        """A trial, which is kept among the others if it is timed."""
+    def _try_variant(self, variant: Variant, *, timed: bool = True) -> Trial:
+        """Try a variant; record the trial if it is timed."""
         self.say(variant.name)
         assert self._base is not None, "it has been found"
         try:
-            with self.compile(self.forms.converted(variant), variant) as compiled:
+            with self.compile(self.forms.convert(variant), variant) as compiled:
                 error = self._error([compiled.run(sample) for sample in self.samples])
                 speed = None
                 if timed:
@@ -191,20 +191,20 @@ class Search:
         return trial
 
     def _error(self, results: Sequence[Outputs]) -> float:
-        """The error of the outputs for each sample.
+        """Return the error of the outputs for all samples.
 
-        Where it is too large, differences that rounding explains count as none; to know these, the
-        model is run once more with what its last operations read as outputs.
+        If it is too large, differences that rounding explains count as 0. To determine these, the
+        model runs once more with the operands of its last operations as outputs.
         """
         error = error_of(results, self._exact)
-        if error <= min(self.accuracy, _ALIKE) or math.isinf(error):
+        if error <= min(self.accuracy, _ROUNDING_ERROR) or math.isinf(error):
             return error
         if self._roundings is None:
-            self._roundings = self._probed()
+            self._roundings = self._probe_roundings()
         return error_of(results, self._exact, self._roundings)
 
-    def _probed(self) -> Sequence[Mapping[str, float]]:
-        """What rounding explains of each output, for each sample."""
+    def _probe_roundings(self) -> Sequence[Mapping[str, float]]:
+        """Return the difference of each output that rounding explains, for each sample."""
         probe = RoundingProbe(self.model)
         outputs: list[Outputs] = [{} for _ in self.samples]
         if probe.exposed is not None:
@@ -225,42 +225,48 @@ class Search:
     def _worth_mixing(self, trial: Trial) -> bool:
         if trial.error is None or trial.speed is None or trial.error <= self.accuracy:
             return False
-        return trial.speed > WORTH * (self.best.speed or 0.0)
+        return trial.speed > MIN_SPEEDUP * (self.best.speed or 0.0)
 
     def _mix(self, whole: Trial) -> None:
         """Try a variant with parts of the model in float32.
 
-        The errors of groups foretell that of a mixture; how far off they are is learnt from each.
+        The errors of single groups predict the error of a mixture; each measured mixture corrects
+        the scale of the prediction.
         """
-        operations = self._mixable(whole.variant)
+        operations = self._mixable_operations(whole.variant)
         quantized = whole.variant.form is not None
         groups = groups_of(operations, GROUPS_OF_QUANTIZED if quantized else GROUPS)
         if len(groups) < 2:
             return
-        alone = [self._mixed(whole.variant, groups, [index]) for index in range(len(groups))]
-        tried = [self._tried(variant, timed=False).error for variant in alone]
+        single_group_variants = [
+            self._with_float32_groups(whole.variant, groups, [index])
+            for index in range(len(groups))
+        ]
+        tried = [self._try_variant(variant, timed=False).error for variant in single_group_variants]
         errors = [math.inf if error is None else error for error in tried]
-        choose = subset if quantized else run
+        choose = best_subset if quantized else best_run
         trial, chosen = whole, list(range(len(groups)))
         for _ in range(ATTEMPTS):
             assert trial.error is not None, "it has run"
-            predicted = together(errors[index] for index in chosen)
+            predicted = combined_error(errors[index] for index in chosen)
             scale = trial.error / predicted if predicted else 1.0
             before, chosen = chosen, choose(groups, [e * scale for e in errors], self.accuracy)
             if not chosen or chosen == before:
                 return
-            trial = self._tried(self._mixed(whole.variant, groups, chosen))
+            trial = self._try_variant(self._with_float32_groups(whole.variant, groups, chosen))
             if trial.error is None:
                 return
 
-    def _mixable(self, variant: Variant) -> list[Operation]:
+    def _mixable_operations(self, variant: Variant) -> list[Operation]:
         operations = list(self.model.operations)
         if variant.form is None:
             return operations
         names = self.forms.convertible(variant.form)
         return [operation for operation in operations if operation.name in names]
 
-    def _mixed(self, variant: Variant, groups: Sequence[Group], chosen: Collection[int]) -> Variant:
+    def _with_float32_groups(
+        self, variant: Variant, groups: Sequence[Group], chosen: Collection[int]
+    ) -> Variant:
         exact = [
             name
             for index, group in enumerate(groups)
@@ -271,7 +277,7 @@ class Search:
 
 
 def _times(compiled: Mapping[str, CompiledModel], sample: Sample) -> dict[str, float]:
-    """The median seconds of a run, measured in turn."""
+    """Return the median seconds of a run of each model, measured in turns."""
     runs = {name: lambda c=each: c.run(sample) for name, each in compiled.items()}
     return {
         name: statistics.median(seconds)

@@ -1,4 +1,4 @@
-"""`crosschip.tune`: the fastest way to compute a model within a stated error."""
+"""`crosschip.tune`: the choice of the fastest variant of a model within an error bound."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.options import CacheOptions, Shapes
+from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.placement.options import PlacementOptions
-from crosschip.runtime.placement.telling import SLOWEST
-from crosschip.tuning.int8 import METHODS, quantizers_version
+from crosschip.tuning.int8 import METHODS, quantizer_version
 from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.samples import Sample, Samples, samples_of
 from crosschip.tuning.search import Search, Trial
@@ -43,15 +43,15 @@ from crosschip.tuning.variants import BITS, FLOAT32, INT8, Form, Variant
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """A way to compute a model that was chosen by measurement.
+    """The result of `tune`.
 
     Attributes:
-        model: the model's name.
-        accuracy: the error that was allowed.
-        trials: all that was tried.
-        chosen: the fastest within the error.
-        remembered: whether all this was found earlier.
-        compiled: the model, compiled in the chosen way.
+        model: the name of the model.
+        accuracy: the largest allowed error.
+        trials: all trials.
+        chosen: the fastest trial within the bound.
+        remembered: whether the trials came from the cache.
+        compiled: the compiled model of the chosen variant.
     """
 
     model: str
@@ -83,39 +83,37 @@ def tune(
     budget: Budget | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Tuning:
-    """Find the fastest way to compute a model whose measured error stays within a bound.
+    """Find the fastest variant of a model whose measured error is within a bound.
 
-    Each device runs the model in float32, in every other precision that it offers, and with weights
-    in int8 and int4 in each of the forms of `crosschip.tuning.variants`; where that is faster but
-    too far off, parts of the model stay in float32. Errors are measured on the samples against the
-    fastest device's float32 (`crosschip.accuracy.error`), and times in turn with it. The choice is
-    kept in the cache, by the content of the model and samples, the devices and their versions, and
-    all options.
+    Each device runs the model in float32, in its other precisions, and with int8 and int4 weights
+    in the forms of `crosschip.tuning.variants`. If a variant is faster but its error too large,
+    parts of the model stay in float32. Errors are measured on the samples against the fastest
+    device's float32 (`crosschip.accuracy.error`), and times in turns with it. The choice is cached
+    by the content of the model and samples, the devices and their versions, and all options.
 
     Args:
         model: as for `crosschip.compile`.
-        devices: names of devices, each of which is to run the whole model; `"auto"` for all but
+        devices: names of devices, each of which runs the whole model; `"auto"` for all but
             `reference`.
-        accuracy: the largest relative error of an output that is allowed, as in `1e-2`.
-        samples: inputs to measure on, and to find the ranges of quantized tensors (see
-            `crosschip.tuning.samples`).
-        shapes: those of inputs whose sizes are open; the samples' if left out.
-        precisions: those to consider besides float32, such as `bfloat16`, `int8` and `int4`; all if
-            left out.
-        calibrations: how the ranges of activations in static int8 are found: of `minmax`,
-            `percentile` and `entropy`, each is tried; none to leave static int8 out.
-        cache: where programs and the choice are kept, as for `crosschip.compile`.
-        configuration: how devices are to compile, as for `crosschip.compile`; its precision aside.
-        budget: what importing and placing may cost, as for `crosschip.compile`.
-        progress: is told each variant before it is tried.
+        accuracy: the largest allowed relative error of an output, as in `1e-2`.
+        samples: inputs for measurement and calibration (see `crosschip.tuning.samples`).
+        shapes: the shapes of inputs with dynamic dimensions; by default the samples'.
+        precisions: the precisions to try in addition to float32, such as `bfloat16`, `int8` and
+            `int4`; all by default.
+        calibrations: the calibration methods of static int8 to try, of `minmax`, `percentile` and
+            `entropy`; none to leave static int8 out.
+        cache: the cache of programs and of the choice, as for `crosschip.compile`.
+        configuration: the options of the devices, as for `crosschip.compile`, except for precision.
+        budget: the largest cost of importing and placing, as for `crosschip.compile`.
+        progress: called with each variant before its trial.
 
     Raises:
-        InputError: an argument does not fit.
-        Error: as `crosschip.compile`, where no device runs the model in float32.
+        InputError: an argument is invalid.
+        Error: as for `crosschip.compile`, if no device runs the model in float32.
     """
     if not isinstance(accuracy, int | float) or not accuracy >= 0:
         raise InputError(f"accuracy is {accuracy!r}, but must be an error such as 1e-2")
-    considered = _wanted(precisions)
+    considered = _check_precisions(precisions)
     for name in calibrations:
         if name not in METHODS:
             raise InputError(f"there is no calibration {name!r}; there are: {', '.join(METHODS)}")
@@ -123,7 +121,7 @@ def tune(
     if not isinstance(model, Model):
         model = load(model, budget=budget)
     measured_samples = samples_of(model, samples, shapes or {})
-    model = _fixed(model, measured_samples, shapes)
+    model = _specialize(model, measured_samples, shapes)
     settings = Configuration.of(configuration).overridden(FLOAT32, None, None, None)
     with ExitStack() as owned:
         opened = open_devices(names, settings.properties, {}, owned, isolate=False)
@@ -131,7 +129,7 @@ def tune(
             name: [p for p in device.capabilities.precisions if p.value in considered]
             for name, device in opened.items()
         }
-        tools = quantizers_version() if INT8 in considered else ""
+        tools = quantizer_version() if INT8 in considered else ""
         search_options = [accuracy, sorted(considered), list(calibrations), tools]
         key_options = [*search_options, os.cpu_count(), _digest(measured_samples)]
         entry = _entry(model, list(opened.values()), settings, key_options)
@@ -144,35 +142,35 @@ def tune(
             configuration=settings, budget=budget,
         )  # fmt: skip
 
-    remembered = None if store is None else _remembered(store, entry)
+    remembered = None if store is None else _read_stored(store, entry)
     if remembered is not None:
         forms = QuantizedForms(model)
         chosen, trials = remembered
     else:
         forms = QuantizedForms.of(model, considered & BITS.keys(), calibrations, measured_samples)
         search = Search(
-            model, offered, accuracy, measured_samples, compile, forms, progress or _silent
+            model, offered, accuracy, measured_samples, compile, forms, progress or _ignore_progress
         )
         chosen = search.run()
         trials = tuple(search.trials)
         if store is not None:
             store.write(entry, _to_bytes(chosen, trials))
-    compiled = compile(forms.converted(chosen.variant), chosen.variant)
+    compiled = compile(forms.convert(chosen.variant), chosen.variant)
     return Tuning(model.name, accuracy, trials, chosen, remembered is not None, compiled)
 
 
-def _silent(what: str) -> None:
-    """Say nothing of what is being tried."""
+def _ignore_progress(what: str) -> None:
+    """Do nothing."""
 
 
-def _wanted(precisions: Sequence[str] | None) -> frozenset[str]:
-    known = {*(precision.value for precision in Precision), *BITS}
+def _check_precisions(precisions: Sequence[str] | None) -> frozenset[str]:
+    names = {*(precision.value for precision in Precision), *BITS}
     for name in precisions or ():
-        if name not in known:
+        if name not in names:
             raise InputError(
-                f"there is no precision {name!r}; there are: {', '.join(sorted(known))}"
+                f"there is no precision {name!r}; there are: {', '.join(sorted(names))}"
             )
-    return frozenset(known if precisions is None else {*precisions, Precision.FLOAT32.value})
+    return frozenset(names if precisions is None else {*precisions, Precision.FLOAT32.value})
 
 
 def _names(devices: str | Sequence[str]) -> list[str]:
@@ -193,10 +191,10 @@ def _names(devices: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _fixed(
+def _specialize(
     model: Model, samples: Sequence[Sample], shapes: Mapping[str, Sequence[int | None] | int] | None
 ) -> Model:
-    """The model with the shapes of its samples, if these are alike, and simplified."""
+    """Return the simplified model with the shapes of the samples that are equal in all of them."""
     alike = {
         name: np.asarray(samples[0][name]).shape
         for name in model.inputs
@@ -229,8 +227,8 @@ def _to_bytes(chosen: Trial, trials: Sequence[Trial]) -> bytes:
     return json.dumps(content).encode()
 
 
-def _remembered(store: Store, entry: Entry) -> tuple[Trial, tuple[Trial, ...]] | None:
-    """The chosen trial of an earlier search, and all; `None` if there was none."""
+def _read_stored(store: Store, entry: Entry) -> tuple[Trial, tuple[Trial, ...]] | None:
+    """Return the chosen trial of an earlier search, and all trials; `None` if there is none."""
     saved = store.read(entry)
     if saved is None:
         return None

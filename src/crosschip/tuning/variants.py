@@ -1,4 +1,4 @@
-"""Ways to compute a model: on which device, in which arithmetic, and which operations otherwise."""
+"""Variants of a model: the device, the precision, and the operations that stay in float32."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Form(StrEnum):
     """Forms of a model with weights in int8 or int4."""
 
     STATIC = "static"
-    """Weights and activations in int8; the ranges of activations are found before, from samples."""
+    """Weights and activations in int8; the ranges of activations are calibrated on samples."""
     DYNAMIC = "dynamic"
-    """Weights and what they are multiplied by in int8, whose range is found in each run."""
+    """Weights and activations in int8; the ranges of activations are computed in each run."""
     WEIGHTS = "weights"
-    """Weights in int8 with a scale for each column; the arithmetic is that of float32."""
+    """Weights in int8 with a scale per column; float32 arithmetic."""
     BLOCKS = "weights in blocks"
-    """Weights in int8 or int4 with a scale for each block; the device chooses the arithmetic."""
+    """Weights in int8 or int4 with a scale per block; the device chooses the arithmetic."""
 
 
 LOW_BIT_FORMS = (
@@ -39,16 +39,16 @@ BITS = {INT8: 8, INT4: 4}
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way to compute a model.
+    """A variant of a model.
 
     Attributes:
-        device: the device's name.
+        device: the name of the device.
         precision: `float32`, `bfloat16`, `float16`, `int8` or `int4`.
         exact: the names of the operations that stay in float32; all others are in `precision`.
-        form: of the weights, where the precision is `int8` or `int4`; `None` otherwise.
-        calibration: how the ranges of activations were found, in the static form; empty otherwise.
+        form: the form of `int8` or `int4` weights; `None` for other precisions.
+        calibration: the calibration method of the static form; otherwise empty.
         ranges: the least and the greatest value of each quantized activation, by its name in the
-            file that the quantizer reads; empty but in the static form.
+            quantizer's file, for the static form; otherwise empty.
     """
 
     device: str
@@ -68,7 +68,7 @@ class Variant:
 
     @property
     def devices(self) -> list[str]:
-        """The devices to compile for: one chip, in one precision or in two."""
+        """The devices to compile for: one device, in one precision or in two."""
         if self.precision == FLOAT32 or self.form:
             return [self.device]
         local, at, where = self.device.partition("@")
@@ -76,7 +76,7 @@ class Variant:
 
     @property
     def pins(self) -> Mapping[str, str] | None:
-        """The operations that only one of `devices` may run."""
+        """The device of each operation that stays in float32, if there are two."""
         if len(self.devices) == 1 or not self.exact:
             return None
         return dict.fromkeys(self.exact, self.device)

@@ -17,7 +17,7 @@ from crosschip.ir import Array, Builder, ElementType, Operation, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.standard import activation, unary
 from crosschip.ops.standard.activation import Sigmoid, Softsign
-from crosschip.runtime.placement.placing import place
+from crosschip.runtime.placement.placement import place
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

@@ -1,8 +1,8 @@
-"""Files that are there whole or not at all, at whatever moment their writer is killed.
+"""Atomic writing of files: complete or absent even if the writer is killed.
 
-A file is written under a temporary name, and renamed once it is whole. While it is written it is
-locked, and the lock goes with the process: a temporary file that nobody has locked is what a killed
-writer left, and the next one who comes removes it.
+A file is written under a temporary name, locked, and renamed when it is complete. The lock ends
+with the process, so an unlocked temporary file was left by a killed writer; the next writer removes
+it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from crosschip.ir.text import legible
 
 _SUFFIX = ".part"
 _DESCRIPTORS = ("/dev", "/dev/fd", "/proc/self/fd")
-"""The folders of devices, and of links to the process's own open files, which no file replaces."""
+"""Folders of devices and of links to open files, in which no file is replaced."""
 
 _ABANDONED_SECONDS = 600
-"""The age of what a killed writer left, where files cannot be locked."""
+"""The age at which a temporary file counts as abandoned if files cannot be locked."""
 
 if sys.platform == "win32":
 
@@ -48,17 +48,16 @@ else:
 
 
 def write_user_file(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
-    """Write a file at a path of the user's, whole or not at all.
+    """Write a file at a user's path atomically.
 
-    It takes the place of a regular file, or of a symbolic link to one, which is not followed.
-    Whatever else is there stays, and nobody waits for it.
+    An existing regular file, or a symbolic link to one, is replaced; links are not followed.
 
     Args:
-        path: the file.
-        parts: its content.
+        path: the path.
+        parts: the content.
 
     Raises:
-        InputError: it cannot be written there.
+        InputError: the file cannot be written, or the path is no regular file.
     """
     folder, name = os.path.split(path)
     try:
@@ -76,16 +75,16 @@ def write_user_file(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
 def write_atomically(
     path: StrPath, parts: Iterable[bytes | memoryview], folder: StrPath, mode: int = 0o600
 ) -> None:
-    """Replace what is at a path by a file, whole or not at all.
+    """Write or replace a file atomically.
 
     Args:
-        path: the file.
-        parts: its content.
-        folder: where it is written first, on the same file system; see `remove_abandoned_files`.
-        mode: who may do what with it, as far as the process's own mask allows.
+        path: the path.
+        parts: the content.
+        folder: the folder for the temporary file, on the same file system.
+        mode: the permissions, without those that the process's mask excludes.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     temporary, descriptor = _temporary(path, folder, mode)
     try:
@@ -93,7 +92,7 @@ def write_atomically(
             for part in parts:
                 file.write(part)
             file.flush()
-            if _RENAMED_OPEN:  # nobody takes it for abandoned in between
+            if _RENAMED_OPEN:  # while the lock is held, so that it does not count as abandoned
                 os.replace(temporary, path)
         if not _RENAMED_OPEN:
             os.replace(temporary, path)
@@ -104,11 +103,11 @@ def write_atomically(
 
 
 def temporary_files(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_result]]:
-    """Return the files in a folder that are being written, or that a killed writer left.
+    """Return the temporary files in a folder, in progress or abandoned.
 
     Args:
-        folder: what `write_atomically` was given; it need not be there.
-        name: of the file that they are to become; any if empty.
+        folder: the `folder` of `write_atomically`; it need not exist.
+        name: the name of the final file; any if empty.
 
     Raises:
         OSError: the folder cannot be listed.
@@ -128,7 +127,7 @@ def temporary_files(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_
 
 
 def remove_abandoned_files(folder: StrPath, name: str = "") -> None:
-    """Remove the files that killed writers left; what cannot be removed stays.
+    """Remove the temporary files that killed writers left; ignore those that cannot be removed.
 
     The arguments are those of `temporary_files`.
 
@@ -157,7 +156,7 @@ def _temporary(path: StrPath, folder: StrPath, mode: int) -> tuple[str, int]:
         temporary = f"{_prefix(os.path.basename(path))}{os.urandom(8).hex()}{_SUFFIX}"
         temporary = os.path.join(folder, temporary)
         descriptor = os.open(temporary, flags, mode)
-        # Whoever cleans up may have been between its making and its lock, and have removed it.
+        # Another process may have removed the file between its creation and its lock.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             return temporary, descriptor
         os.close(descriptor)

@@ -1,7 +1,6 @@
 """A compiled model as an artifact: its models, its placement, and the programs of its segments.
 
-All but the programs themselves is checked when it is read; the programs go to their devices as
-they are.
+Models and placement are checked when they are read; programs are passed to devices unchecked.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from crosschip.runtime.artifact.placements import (
     restore,
 )
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import to_plain
 from crosschip.runtime.programs import SegmentProgram
@@ -36,13 +35,13 @@ from crosschip.runtime.shapes.specialized import SpecializedProgram
 
 
 class Contents(NamedTuple):
-    """What `container.encode` takes of a compiled model."""
+    """The arguments of `container.encode` for a compiled model."""
 
     metadata: Mapping[str, object]
     parts: Sequence[bytes]
 
 
-def contents_of(
+def compiled_contents(
     placement: Placement,
     programs: Sequence[SegmentProgram],
     devices: Mapping[str, GuardedDevice],
@@ -52,9 +51,9 @@ def contents_of(
     """Return the contents of a compiled model with its programs.
 
     Raises:
-        UnsupportedError: a device does not save its programs.
-        DeviceError: a device fails to save one.
-        ModelFileError: a file that the model's weights are in has changed.
+        UnsupportedError: a device cannot save programs.
+        DeviceError: a device fails to save a program.
+        ModelFileError: a file with the model's weights has changed.
     """
     program_of = dict(programs_by_segment(placement, programs))
     segments = [segment for segment in placement.all_segments() if segment in program_of]
@@ -84,7 +83,7 @@ def describe_placement(
     devices: Mapping[str, GuardedDevice],
     compiled_later: Sequence[Segment] = (),
 ) -> tuple[bytes, bytes]:
-    """Return the models and the placement as parts; `omitted_constants` explains the arguments."""
+    """Return the models and the placement as parts; arguments are as for `omitted_constants`."""
     models = [placement.original]
     described = json.dumps(describe(placement, models), separators=(",", ":")).encode()
     return many_to_bytes(models, omitted_constants(placement, devices, compiled_later)), described
@@ -94,7 +93,7 @@ def restore_placement(models: bytes, described: bytes, header: Header, location:
     """Return the placement that `describe_placement` described.
 
     Raises:
-        ModelFileError: the parts are damaged, or not laid out as they should be.
+        ModelFileError: the parts are damaged or malformed.
     """
     decoded = many_from_bytes(models, location)
     try:
@@ -113,15 +112,15 @@ def restore_placement(models: bytes, described: bytes, header: Header, location:
 
 
 def device_segments(placement: Placement) -> list[Segment]:
-    """Return the segments that devices run, in the order in which a header has them."""
+    """Return the segments that devices run, in the order of the header."""
     return [s for s in placement.all_segments() if s.device in placement.devices]
 
 
-def check_fit(artifact: Artifact, header: Header, devices: Mapping[str, GuardedDevice]) -> None:
-    """Check that the devices here are those that compiled the model.
+def check_devices(artifact: Artifact, header: Header, devices: Mapping[str, GuardedDevice]) -> None:
+    """Check that the devices meet the requirements in the header.
 
     Raises:
-        DeviceError: some are not; the message lists all that does not fit.
+        DeviceError: some do not; the message lists all mismatches.
     """
     mismatches = []
     for required in header.devices:
@@ -140,7 +139,7 @@ def check_fit(artifact: Artifact, header: Header, devices: Mapping[str, GuardedD
 def _save(
     segment: Segment, program: SegmentProgram
 ) -> tuple[ShapePrograms | None, Sequence[bytes]]:
-    """Return the program of a segment; or those for sets of shapes, and what they are for."""
+    """Return the saved program of a segment; or its programs for sets of shapes, and the shapes."""
     count = len(segment.operations)
     location = f"segment {segment.name}, {count} operation{'s' if count > 1 else ''}"
     saved: tuple[ShapePrograms | None, Sequence[bytes]] | None

@@ -25,7 +25,7 @@ def restore_condition(
     """Return the condition on inputs of a model that `describe_condition` described.
 
     Raises:
-        LookupError, TypeError, ValueError: it is something else.
+        LookupError, TypeError, ValueError: the value is malformed.
     """
     low, high = map(int, plain["range"])
     device = str(plain["device"])

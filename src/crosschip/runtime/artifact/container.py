@@ -1,9 +1,8 @@
-"""The one form of what is kept or shipped, as docs/formats.md specifies it.
+"""The file format of cache entries and compiled models, as docs/formats.md specifies it.
 
-An artifact is a header, which says what it is, and parts, each with a digest for each of its
-blocks. The header is authenticated with the user's secret (HMAC-SHA-256) in a cache, and carries a
-plain SHA-256 in a file that is shipped. Nothing is interpreted before that has been checked, and
-nothing is executed or unpickled.
+An artifact is a header and parts; the header has a digest for each block of each part. In a cache,
+the header is authenticated with the user's secret (HMAC-SHA-256); in a shipped file, it has a plain
+SHA-256. Nothing is interpreted before its check, and nothing is executed or unpickled.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from crosschip.runtime.artifact.digests import Digests
 FORMAT_VERSION = 5
 MAGIC = b"\x93CHIP\r\n\x1a"
 BLOCK_SIZE = 2**24
-"""The size of the blocks that are checked, in bytes: few, as `Digests` explains."""
+"""The size of the checked blocks, in bytes: large, for the reason in `Digests`."""
 
 _FORMER_MAGIC = b"\x93CHIPS\r\n"
-"""The first bytes of compiled models and exported caches before there was one form."""
+"""The first bytes of compiled models and exported caches in earlier formats."""
 
 _SECRET_ID_SIZE = 16
 _UNAUTHENTICATED = bytes(_SECRET_ID_SIZE)
@@ -42,21 +41,21 @@ _START = _PREAMBLE.size + _DIGEST_SIZE
 _MAX_HEADER = 2**24
 _ALIGNMENT = 64
 _MIN_MAPPED = 2**20
-"""The least size of a part that is worth a mapping of its file, in bytes."""
+"""The least size of a part for which the file is mapped, in bytes."""
 
 Pieces = bytes | memoryview | Sequence[bytes | memoryview]
-"""The bytes of a part, or buffers that hold them one behind the other."""
+"""The bytes of a part, or buffers with the consecutive pieces."""
 
 Part = Pieces | Callable[[], Pieces]
-"""A part, or what reads it: called twice, so that not all parts are in memory at once."""
+"""A part, or a function that reads it; called twice, so that parts need not all be in memory."""
 
 
 class ArtifactError(ModelFileError):
-    """An artifact is damaged, or not what it should be."""
+    """An artifact is damaged, or not the expected one."""
 
 
 class MissingArtifactError(ArtifactError):
-    """There is no file."""
+    """The file of an artifact does not exist."""
 
 
 def encode(
@@ -67,18 +66,18 @@ def encode(
     entry: Mapping[str, object] | None = None,
     secret: bytes | None = None,
 ) -> Iterator[bytes | memoryview]:
-    """Return the content of an artifact, piece by piece; the first piece is all but the parts.
+    """Return the content of an artifact in pieces: the preamble and header, then the parts.
 
     Args:
-        kind: what it holds.
-        metadata: more about it, as JSON can say it.
-        parts: in order.
-        entry: the cache entry that it is, if it is one.
-        secret: what the header is authenticated with; if `None`, it carries its SHA-256.
+        kind: the kind of content.
+        metadata: further fields of the header, as plain JSON values.
+        parts: the parts, in order.
+        entry: the cache entry, if the artifact is one.
+        secret: the secret that authenticates the header; if `None`, it has a plain SHA-256.
 
     Raises:
-        ModelFileError: there are so many parts, or so large, that the header does not hold them;
-            or one has changed since it was first read.
+        ModelFileError: the header would be too large, or a part has changed since it was first
+            read.
     """
     descriptions = [_describe_part(_pieces(part)) for part in parts]
     header = json.dumps(
@@ -103,7 +102,7 @@ def encode(
 
 
 def is_shipped(source: str | os.PathLike[str] | bytes) -> bool:
-    """Return whether a file or content begins as an artifact outside a cache, of any version."""
+    """Return whether a file or content begins like a shipped artifact, of any version."""
     beginning = _beginning(source, follow=True)
     return beginning.startswith(_FORMER_MAGIC) or (
         beginning.startswith(MAGIC) and not any(beginning[_SECRET_ID_OFFSET:])
@@ -111,7 +110,7 @@ def is_shipped(source: str | os.PathLike[str] | bytes) -> bool:
 
 
 def is_authenticated(source: str | os.PathLike[str] | bytes) -> bool:
-    """Return whether a file or content begins as an artifact of a cache, whoever wrote it."""
+    """Return whether a file or content begins like an artifact in a cache, of any user."""
     beginning = _beginning(source, follow=False)
     return beginning.startswith(MAGIC) and any(beginning[_SECRET_ID_OFFSET:])
 
@@ -120,13 +119,13 @@ class Artifact:
     """An artifact whose header has been checked; a context manager that closes its file.
 
     Attributes:
-        location: what messages call it.
-        kind: what it holds.
+        location: the name in messages.
+        kind: the kind of content.
         version: the version of crosschip that wrote it.
-        entry: the cache entry that it is; `None` for a file that is shipped.
-        metadata: more about it, as it was passed to `encode`.
-        digest: the HMAC or SHA-256 of the header, in hexadecimal, and so of all that it holds.
-        count: how many parts it has.
+        entry: the fields of its cache entry; `None` for a shipped file.
+        metadata: the `metadata` passed to `encode`.
+        digest: the HMAC or SHA-256 of the header, in hexadecimal, which covers all content.
+        count: the number of parts.
     """
 
     def __init__(
@@ -141,14 +140,14 @@ class Artifact:
 
         Args:
             source: the path of a file, its content, or the file, open for reading bytes.
-            digest: the digest that it must have; any if `None`.
-            secret: what it must be authenticated with; if `None`, it is a file that is shipped.
-                What lies in a cache is not opened through a symbolic link.
-            mapped: whether large parts are views of the file, which nobody may change.
+            digest: the required digest; any if `None`.
+            secret: the secret that authenticates it; if `None`, it must be a shipped file. With a
+                secret, symbolic links are not followed.
+            mapped: whether large parts are views of the file, which must not change then.
 
         Raises:
-            InputError: the source is something else.
-            MissingArtifactError: there is no file.
+            InputError: the source has the wrong type.
+            MissingArtifactError: the file does not exist.
             ArtifactError: it is no artifact, is damaged, or has another digest.
         """
         self.location, self._file = _open(source, follow=secret is None)
@@ -185,7 +184,7 @@ class Artifact:
                 f"so what it holds must be compiled again"
             )
         if secret_id != _secret_id(secret):
-            raise self.error(_wrong_secret(secret_id, secret))
+            raise self.error(_secret_mismatch(secret_id, secret))
         header = self._file.read(size) if size <= _MAX_HEADER else b""
         expected = _header_digest(beginning[: _PREAMBLE.size] + header, secret)
         if not hmac.compare_digest(beginning[_PREAMBLE.size :], expected):
@@ -218,9 +217,9 @@ class Artifact:
             raise self.error(f"has {self._total} bytes where {self._ends[-1]} belong")
 
     def begin_part(self, number: int) -> Callable[[], bytes | memoryview]:
-        """Begin to check a part, which other threads do; what is returned returns the part.
+        """Begin to check a part on other threads; the returned function waits and returns it.
 
-        Either raises `ArtifactError` if the part is not there, or is damaged.
+        Both raise `ArtifactError` if the part does not exist or is damaged.
         """
         if not 0 <= number < self.count:
             raise self.error(f"has no part {number}")
@@ -237,19 +236,19 @@ class Artifact:
         return end
 
     def part(self, number: int) -> bytes | memoryview:
-        """Return a part, whole and checked; a view of the file if that is mapped, and it is large.
+        """Return a checked part; a view of the file if that is mapped and the part is large.
 
         Raises:
-            ArtifactError: it is not there, or is damaged.
+            ArtifactError: the part does not exist or is damaged.
         """
         return self.begin_part(number)()
 
     def parts(self) -> Iterator[bytes | memoryview]:
-        """Return all parts, each of which is read when it is asked for."""
+        """Return an iterator over all parts, which reads each on demand."""
         return map(self.part, range(self.count))
 
     def _read(self, begin: int, end: int) -> bytes | memoryview:
-        """Return bytes of the file; of a mapped file, they are read when they are used."""
+        """Return bytes of the file, as a view if it is mapped and they are many."""
         try:
             if self._mapped and end - begin >= _MIN_MAPPED:
                 view = mmap(self._file.fileno(), self._total, access=ACCESS_READ)
@@ -264,7 +263,7 @@ class Artifact:
         return content
 
     def error(self, problem: str) -> ArtifactError:
-        """Return the error that says what is wrong with it."""
+        """Return an error with the location and a problem."""
         return ArtifactError(f"{self.location}: {problem}")
 
     def close(self) -> None:
@@ -295,13 +294,13 @@ def _header_digest(content: bytes, secret: bytes | None) -> bytes:
 
 
 def _secret_id(secret: bytes | None) -> bytes:
-    """Return the identifier of a secret, which does not reveal it; zeros for none."""
+    """Return an identifier that does not reveal the secret; zeros for `None`."""
     if secret is None:
         return _UNAUTHENTICATED
     return hmac.digest(secret, b"crosschip cache secret", "sha256")[:_SECRET_ID_SIZE]
 
 
-def _wrong_secret(secret_id: bytes, secret: bytes | None) -> str:
+def _secret_mismatch(secret_id: bytes, secret: bytes | None) -> str:
     if secret is None:
         return "is an entry of a cache; load it by its token, or export the cache"
     if secret_id == _UNAUTHENTICATED:
@@ -316,7 +315,7 @@ def _checked_size(value: object) -> int:
 
 
 def _beginning(source: str | os.PathLike[str] | bytes, *, follow: bool) -> bytes:
-    """Return the preamble, or what there is of it."""
+    """Return the preamble, or fewer bytes if the source is shorter."""
     if isinstance(source, bytes):
         return source[: _PREAMBLE.size]
     try:
@@ -327,7 +326,7 @@ def _beginning(source: str | os.PathLike[str] | bytes, *, follow: bool) -> bytes
 
 
 def _open(source: object, *, follow: bool) -> tuple[str, BinaryIO]:
-    """Return the name of a source in messages, and a file to read it from that is ours to close."""
+    """Return the name of a source in messages, and an open file that the artifact closes."""
     if isinstance(source, bytes | bytearray | memoryview):
         return "the file in memory", BytesIO(source)
     if isinstance(source, str | os.PathLike):

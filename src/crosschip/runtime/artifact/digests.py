@@ -12,21 +12,21 @@ BLOCK_SIZE = 2**20
 
 _THREADS = min(4, os.cpu_count() or 1)
 _WORTHWHILE = 4 * 2**20
-"""The least number of bytes that are worth another thread."""
+"""The least number of bytes for which further threads are started."""
 
 
 class Digests:
-    """SHA-256 of each block of data, which other threads begin with at once if there is much.
+    """SHA-256 of each block of data; of large data, other threads compute it from now on.
 
-    A thread that has done a block waits until the interpreter is free, which it is not while a
-    large library is being imported; so larger blocks are better for what is done meanwhile.
+    After each block a thread needs the interpreter's lock, which the import of a large library
+    holds for long. So large blocks are better if other work is done meanwhile.
 
     Args:
-        parts: what is divided, one behind the other.
+        parts: the data, in consecutive pieces.
         block_size: in bytes; the last block may be shorter.
 
     Attributes:
-        size: of the parts together, in bytes.
+        size: the size of the data, in bytes.
     """
 
     def __init__(self, parts: Sequence[bytes | memoryview], block_size: int = BLOCK_SIZE) -> None:
@@ -68,17 +68,17 @@ class Digests:
 def _split(views: Iterable[memoryview], block_size: int) -> list[list[memoryview]]:
     """Divide concatenated views into blocks, each a list of the slices of views in it."""
     blocks: list[list[memoryview]] = []
-    room = 0
+    remaining = 0
     for view in views:
         begin = 0
         while begin < len(view):
-            if not room:
+            if not remaining:
                 blocks.append([])
-                room = block_size
-            piece = view[begin : begin + room]
+                remaining = block_size
+            piece = view[begin : begin + remaining]
             blocks[-1].append(piece)
             begin += len(piece)
-            room -= len(piece)
+            remaining -= len(piece)
     return blocks
 
 

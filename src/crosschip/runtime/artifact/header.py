@@ -1,7 +1,7 @@
 """The header of a compiled model: in a file, under a token, or in a plan.
 
-A plan is a compiled model whose programs are references to other entries of the cache. Whoever
-follows one imports neither operators nor placement, and so does this module.
+A plan is a compiled model whose programs are references to other entries of the cache. Loading one
+imports neither operators nor placement, so this module does not either.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from crosschip.runtime.plain import from_plain
 KIND = "compiled model"
 
 MODELS, PLACEMENT, PROGRAMS = 0, 1, 2
-"""The numbers of the parts; from the last on, they are the programs of the segments."""
+"""The indices of the parts; all from `PROGRAMS` on are programs of segments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a compiled model is recognized by.
+    """The token and keys of a compiled model.
 
     Attributes:
-        token: the name under which it is kept; a caller's, or 32 digits of `request`.
-        model: the key of the model that was compiled (see `crosschip.runtime.cache.key`).
-        request: the key of all that the call of `compile` asked for, the model among it.
+        token: the caller's token, or 32 digits of `request`.
+        model: the key of the source model (see `crosschip.runtime.cache.key`).
+        request: the key of all arguments of `compile`, including the model.
     """
 
     token: str
@@ -42,13 +42,13 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequirements:
-    """A device as it must be where the programs that it compiled are loaded.
+    """The properties of a device that must be equal when its programs are loaded.
 
     Attributes:
-        name: the device's.
-        version: of what does the work.
-        tied_to: what else must be the same.
-        properties: the settings that it is opened with.
+        name: the device's name.
+        version: the version of the engine.
+        tied_to: further texts that must be equal, like the processor.
+        properties: the settings that the device is opened with.
     """
 
     name: str
@@ -63,7 +63,7 @@ class DeviceRequirements:
         return cls(device.name, device.version, tuple(tied_to), dict(device.properties))
 
     def mismatch(self, device: GuardedDevice) -> str:
-        """Return why a device is not the required one, in words; empty if it is."""
+        """Return a device's difference from the requirements, in words; empty if there is none."""
         actual = DeviceRequirements.of(device)
         if actual.version != self.version:
             return f"{self.name} {self.version} compiled it, and here is {actual.version}"
@@ -79,7 +79,7 @@ class DeviceRequirements:
 
 
 ShapeKey = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
-"""The shapes of all inputs, and the elements of those that hold sizes."""
+"""The shapes of all inputs, and the elements of those whose values are sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class ShapePrograms:
     """The programs of a segment that is compiled for each set of its inputs' shapes.
 
     Attributes:
-        devices: those that compile for further shapes, in the order of preference.
-        buckets: the sizes that are padded to, by the name of a size.
-        shapes: those that there are programs for, the least recently used first.
-        entries: the entry of a cache that each of the programs would be; a part holds each.
+        devices: the devices that compile for further shapes, in the order of preference.
+        buckets: the sizes to pad to, by the name of a size.
+        shapes: the shapes that have programs, the least recently used first.
+        entries: the cache entry of each program; each is in one part.
     """
 
     devices: tuple[str, ...]
@@ -104,10 +104,10 @@ class StoredSegment:
     """A segment with its program.
 
     Attributes:
-        device: the name of the device that runs it.
-        operations: how many operations it has.
-        entry: the cache entry that holds the program; `None` if a part does.
-        shapes: its programs, if there are several, for sets of shapes.
+        device: the name of its device.
+        operations: the number of its operations.
+        entry: the cache entry with the program; `None` if a part has it.
+        shapes: the programs for sets of shapes, if the segment is compiled per shape.
     """
 
     device: str
@@ -125,15 +125,15 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a compiled model must have besides to be found again by what it was compiled from.
+    """The additional fields of a plan in the header of a compiled model.
 
     Attributes:
-        origin: what the model was loaded from.
-        candidates: the names of the devices that it could go to.
-        classes: the module and the name of the class of each device that runs something.
-        messages: what the caller was told of the placement: levels and texts.
-        choice: how the devices did that `"auto"` means; `None` if the caller named them.
-        outline: what runs, as `describe_outline` says it.
+        origin: the files that the model was loaded from.
+        candidates: the names of the candidate devices.
+        classes: the module and qualified name of the class of each device in use.
+        messages: the log messages about the placement, as levels and texts.
+        choice: the measurements for `"auto"`; `None` if the caller named the devices.
+        outline: the result of `describe_outline`.
     """
 
     origin: Origin
@@ -149,12 +149,12 @@ class Header:
     """The metadata of a compiled model.
 
     Attributes:
-        name: the model's.
-        identity: what it is recognized by.
-        devices: those that compiled the programs.
-        options: how it was compiled.
-        segments: those that devices run.
-        plan: what a plan has besides; `None` for a compiled model with its programs.
+        name: the name of the model.
+        identity: the token and keys.
+        devices: the requirements of the devices that compiled the programs.
+        options: the compile options.
+        segments: the segments that devices run.
+        plan: the fields of a plan; `None` for a compiled model with its programs.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Header:
     plan: Plan | None = None
 
     def part_numbers(self) -> Iterator[range]:
-        """Return the numbers of the parts that hold the programs of each segment."""
+        """Return the indices of the parts with the programs of each segment."""
         begin = PROGRAMS
         for segment in self.segments:
             yield range(begin, begin + segment.parts)
@@ -176,7 +176,7 @@ def read_header(artifact: Artifact, *, plan: bool = False) -> Header:
     """Return the header of a compiled model with its programs, or of a plan.
 
     Raises:
-        ArtifactError: it is an artifact of something else.
+        ArtifactError: the artifact is of another kind.
         DeviceError: another version of crosschip saved it.
     """
     if artifact.kind != KIND:
@@ -203,9 +203,11 @@ def read_header(artifact: Artifact, *, plan: bool = False) -> Header:
 
 def _difference(theirs: Sequence[str], ours: Sequence[str]) -> tuple[str, str]:
     """Return the first lines in which two descriptions of machines differ."""
-    lines = [[line for text in one for line in text.splitlines()] for one in (theirs, ours)]
+    lines = [
+        [line for text in lines_of for line in text.splitlines()] for lines_of in (theirs, ours)
+    ]
     missing = [
-        next((line for line in one if line not in other), "")
-        for one, other in (lines, reversed(lines))
+        next((line for line in lines_of if line not in other), "")
+        for lines_of, other in (lines, reversed(lines))
     ]
     return missing[0], missing[1]

@@ -1,4 +1,4 @@
-"""From a file of a compiled model to one that runs: nothing is asked, placed or compiled."""
+"""Loading of compiled models from files, without queries, placement or compilation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.compiled_model import (
-    check_fit,
+    check_devices,
     device_segments,
     restore_placement,
 )
@@ -35,12 +35,12 @@ from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compile.assembly import assemble
+from crosschip.runtime.compile.programs import Built
 from crosschip.runtime.compile.segments import (
-    Built,
     Compilation,
-    build_all,
-    limited,
-    load_for_shapes,
+    build_segments,
+    cost_limit,
+    load_shape_programs,
     place_and_build,
 )
 from crosschip.runtime.compiled import CompiledModel
@@ -48,7 +48,7 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.precisions import EXACT, InPrecision, name_in
 from crosschip.runtime.shapes.policy import strategy_for
@@ -69,40 +69,37 @@ def load_compiled(
 ) -> CompiledModel:
     """Load a compiled model that `CompiledModel.save` wrote; nothing is compiled.
 
-    Where a device compiles a program for each set of input shapes, those are there that had been
-    compiled; for other shapes it does so when they come.
+    If a device compiles a program for each set of input shapes, the file has the programs that had
+    been compiled; the device compiles others when their shapes occur.
 
-    The devices are opened that it was compiled by, and must be the same in version, settings and,
-    where it matters, machine. A file holds programs, which vendors' code runs with the rights of
-    the user, and crosschip cannot tell good ones from bad: load a file only if you trust whom it is
-    from, and if others could have changed it on its way, only with its `digest`.
+    The devices that compiled the model are opened. They must have the same version and settings
+    and, for some devices, be on the same type of machine. A file contains programs that vendors'
+    code runs with the user's rights, and crosschip cannot check them: load files from trusted
+    sources only, and with their `digest` if others could have changed them on the way.
 
     Args:
         source: the path of the file, its content, or the file, open for reading bytes. With a
-            token, also the cache folder that holds it under the token, or the content of the file
-            in there.
-        token: the token that the compiled model must have; any if `None`.
-        digest: the digest that the file must have, as `crosschip compile` prints it; any if `None`.
-        devices: instances to use in place of those that would be opened by the same names, and of
-            others that may run the model on inputs beyond the range of those; they stay the
-            caller's to close.
-        threads: how many processor threads a run may use, in the place of what it was compiled
-            with; an error that names the device if its programs have that fixed.
-        performance: the balance between speed and power, likewise.
-        in_flight: how many requests of `CompiledModel.submit` run at once; if `None`, as many as
-            the model was compiled for, and at least two. Devices that can divide the processor's
-            cores among them.
+            token, also a cache folder that has an entry under the token, or the content of the
+            entry's file.
+        token: the required token; any if `None`.
+        digest: the required digest, as `crosschip compile` prints it; any if `None`.
+        devices: instances, which the caller closes, to use instead of opening the devices of the
+            same names; further ones may run the model on inputs that the first do not support.
+        threads: the most processor threads of a run, instead of the compiled number.
+        performance: the balance between speed and power, instead of the compiled one.
+        in_flight: the requests of `CompiledModel.submit` that run at once; if `None`, the compiled
+            number, and at least two. Devices divide the processor's cores among them if they can.
         queue_size: as for `compile`.
-        budget: what it may cost to make models of what the file says: seconds, and the bytes of a
-            tensor; `None` for the default.
+        budget: the largest cost of decoding the models: seconds, and bytes of a tensor; `None` for
+            the default.
 
     Raises:
-        BudgetError: it costs more than the budget allows.
-        InputError: an argument does not fit, or is fixed in the file.
-        ModelFileError: it is no such file, is damaged, or has another digest.
-        CacheError: the folder holds none under the token, or its token is another.
-        DeviceError: a device is not there, is another than the one that compiled a program, or does
-            not load it.
+        BudgetError: loading costs more than the budget allows.
+        InputError: an argument is invalid, or a setting is fixed in the file's programs.
+        ModelFileError: the file is no compiled model, is damaged, or has another digest.
+        CacheError: the folder has no entry under the token, or the file has another token.
+        DeviceError: a device is missing, differs from the one that compiled a program, or cannot
+            load it.
     """
     start = time.perf_counter()
     arguments = {"threads": threads, "performance": performance, "in_flight": in_flight}
@@ -137,12 +134,12 @@ def _options(
     devices: Mapping[str, GuardedDevice],
     overrides: Mapping[str, Any],
 ) -> Options:
-    """Return the options of a file, with the overrides that its programs do not have fixed.
+    """Return the options of a file with overrides.
 
-    Where a device has the number of runs at once fixed, that is for the queue of requests alone.
+    If the number of runs at once is fixed in a program, its override applies to the queue alone.
 
     Raises:
-        InputError: something is fixed.
+        InputError: another overridden option is fixed in a program.
     """
     changes: dict[str, Any] = {}
     for name, value in overrides.items():
@@ -166,9 +163,9 @@ def _options(
 def _fixed_by(
     header: Header, devices: Mapping[str, GuardedDevice], name: str
 ) -> GuardedDevice | None:
-    """Return the first device whose programs have an option fixed; `None` if none has.
+    """Return the first device in whose programs an option is fixed; `None` if there is none.
 
-    Programs for sets of shapes are found by the options that they were compiled with.
+    Options are part of the keys of programs for sets of shapes, so they are fixed in those.
     """
     for needs in header.devices:
         device = devices[needs.name]
@@ -189,13 +186,13 @@ def load_file(
     """Load the compiled model of a file whose header has been read.
 
     Raises:
-        BudgetError: it costs more than the budget allows.
-        ModelFileError: the file is damaged, or not laid out as it should be.
-        DeviceError: the devices are others than those that compiled it, or do not load it.
+        BudgetError: loading costs more than the budget allows.
+        ModelFileError: the file is damaged or malformed.
+        DeviceError: the devices differ from those that compiled it, or cannot load it.
     """
-    check_fit(file, header, devices)
+    check_devices(file, header, devices)
     models, described = bytes(file.part(MODELS)), bytes(file.part(PLACEMENT))
-    with limited(file.location, budget):
+    with cost_limit(file.location, budget):
         placement = restore_placement(models, described, header, file.location)
         check_sizes(placement.model)
     stored = zip(header.segments, header.part_numbers(), strict=True)
@@ -205,7 +202,7 @@ def load_file(
         header.options,
         dict(zip(device_segments(placement), stored, strict=True)),
     )
-    programs = [one.program for one in build_all(placement, loading)]
+    programs = [built.program for built in build_segments(placement, loading)]
     details = Details(
         lambda: placement,
         lambda: header.identity,
@@ -227,18 +224,17 @@ def load_file(
 def _recompiled_unconditionally(
     placement: Placement, header: Header, devices: Mapping[str, GuardedDevice]
 ) -> CompiledModel:
-    """Compile the model of a file for additional devices, for inputs beyond others' ranges.
+    """Compile the model of a file for all inputs, on the file's and additional devices.
 
     Raises:
-        UnsupportedError: none of them runs it.
-        ModelFileError: the file lacks weights that they need.
-        DeviceError: one fails to compile it.
+        UnsupportedError: no device runs some operation.
+        ModelFileError: the file lacks weights that a device needs.
+        DeviceError: a device fails to compile operations that no other device runs.
     """
-    own = {needs.name: devices[needs.name] for needs in header.devices}
-    devices = {**own, **devices}
+    devices = {**{needs.name: devices[needs.name] for needs in header.devices}, **devices}
     compilation = Compilation(devices, header.options, conditions=False)
     recompiled, built = place_and_build(placement.model, compilation)
-    programs = [one.program for one in built]
+    programs = [item.program for item in built]
     details = Details(lambda: recompiled, lambda: header.identity)
     return assemble(recompiled, programs, devices, header.options, details, source=lambda: "off")
 
@@ -248,7 +244,7 @@ _MISMATCHES = (InputError, ModelError, ModelFileError)
 
 @dataclass(frozen=True, slots=True)
 class _Loading:
-    """Makes programs by loading them from a file."""
+    """A function that loads the program of a segment from a file."""
 
     file: Artifact
     devices: Mapping[str, GuardedDevice]
@@ -261,25 +257,25 @@ class _Loading:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         stored, numbers = self.stored[segment]
         saved = [self.file.part(number) for number in numbers]
-        way = strategy_for(
+        strategy = strategy_for(
             device.capabilities, placement.original, segment.model, self.options.sizes
         )
-        by_shape = way is DynamicShapeStrategy.PROGRAM_PER_SHAPE
+        by_shape = strategy is DynamicShapeStrategy.PROGRAM_PER_SHAPE
         if by_shape != (stored.shapes is not None):
             raise self.file.error(f"has programs of {segment.name} for shapes that do not fit it")
         if stored.shapes is not None:
-            return self._load_for_shapes(segment, stored.shapes, saved)
+            return self._load_shape_programs(segment, stored.shapes, saved)
         try:
             return Built.once(device.load(saved[0], segment.model, self.options), "hit")
         except DeviceError as error:
             raise DeviceError(f"{self.file.location}: {error}") from error
 
-    def _load_for_shapes(
+    def _load_shape_programs(
         self, segment: Segment, shapes: ShapePrograms, saved: Sequence[bytes | memoryview]
     ) -> Built:
         compilation = Compilation(self.devices, self.options)
         try:
-            return load_for_shapes(segment, shapes, saved, compilation)
+            return load_shape_programs(segment, shapes, saved, compilation)
         except DeviceError as error:
             raise DeviceError(f"{self.file.location}: {error}") from error
         except (*_MISMATCHES, LookupError, TypeError, ValueError, ArithmeticError) as error:
@@ -291,8 +287,8 @@ class _Loading:
 def _open_device(
     file: Artifact, required: DeviceRequirements, callers: Mapping[str, GuardedDevice]
 ) -> GuardedDevice:
-    """Open a device that a file requires; one of the caller's may be needed in float32, too."""
-    same = [one for one in callers.values() if name_in(EXACT, one.name) == required.name]
+    """Open a required device, or return the float32 variant of one of the caller's."""
+    same = [device for device in callers.values() if name_in(EXACT, device.name) == required.name]
     if same:
         return InPrecision(same[0], EXACT)
     try:
@@ -306,11 +302,11 @@ def _open_device(
 def _open(
     source: str | os.PathLike[str] | bytes | BinaryIO, digest: str | None, token: str | None
 ) -> Artifact:
-    """Open a file, its content, or what a cache folder holds under a token.
+    """Open a file, its content, or the entry of a cache folder under a token.
 
     Raises:
-        CacheError: the folder holds nothing under the token.
-        ModelFileError: it is damaged, or has another digest.
+        CacheError: the folder has no entry under the token.
+        ModelFileError: the artifact is damaged, or has another digest.
     """
     if token is None:
         return Artifact(source, digest)

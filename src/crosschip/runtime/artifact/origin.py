@@ -1,4 +1,4 @@
-"""What a model was loaded from, and whether that is still the same."""
+"""The origin of a model: the files it was loaded from, and whether they are unchanged."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from crosschip.ir.files import open_regular
 from crosschip.ir.source_code import editable_code, state_of_code
 
 _PIECE = 2**24
-"""The most bytes that are hashed at once: the fewer pieces, the less it waits for other threads."""
+"""The most bytes that are hashed at once: after each piece, the thread needs the interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a model was loaded from.
+    """The files and code that a model was loaded from.
 
     Attributes:
-        seed: of the digests, so that nobody else makes a file that passes for another.
-        files: the path of each file that was read, and the digest of its content (XXH3, 128 bits:
-            a file is read at the speed of memory, and whoever may write to a model chooses what it
-            answers anyway).
-        answers: the other questions that the file system was asked, of which path, and the answers.
-        code: the places of code outside installed distributions, and the states of that code.
+        seed: the random seed of the digests, against constructed collisions.
+        files: the path of each file that was read, and the digest of its content (XXH3, 128 bits,
+            which runs at the speed of memory; whoever can write to a model controls it anyway).
+        answers: the other queries to the file system: the query, the path and the answer.
+        code: the locations of code outside installed distributions, and the states of that code.
     """
 
     seed: int
@@ -40,8 +39,8 @@ class Origin:
         """Return the origin of what was read; `None` if a file has changed or is gone.
 
         Args:
-            reading: the questions that were asked.
-            modules: those whose code bears on what the model was compiled to.
+            reading: the record of what was read.
+            modules: the modules whose code affects the result of compiling.
         """
         seed = int.from_bytes(os.urandom(8))
         files = []
@@ -55,7 +54,7 @@ class Origin:
 
     @property
     def is_same(self) -> bool:
-        """Whether each file has the same bytes, and each question the same answer."""
+        """Whether all files have the same bytes, and all queries the same answers."""
         try:
             return (
                 all(
@@ -63,17 +62,16 @@ class Origin:
                     for question, path, answer in self.answers
                 )
                 and all(_has_digest(path, digest, self.seed) for path, digest in self.files)
-                and all(state_of_code(place) == state for place, state in self.code)
+                and all(state_of_code(location) == state for location, state in self.code)
             )
         except OSError:
             return False
 
 
 def source_name(source: object) -> Sequence[str] | None:
-    """Return the key of a model's source by which its plan is found; `None` if it has none.
+    """Return the source's part of a plan's key: the path, or a digest of the content.
 
-    A path is found again by where it leads to; what is there is compared afterwards. The content
-    of a file is found by itself.
+    `None` if the source is neither, so that it has no plan.
     """
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
@@ -90,7 +88,7 @@ def _has_digest(path: str, digest: str, seed: int) -> bool:
 
 
 def _digest(path: str, seed: int) -> tuple[str, State] | None:
-    """Return a file's digest and state; `None` if it does not exist, or changes meanwhile."""
+    """Return a file's digest and state; `None` if it does not exist, or changes during the read."""
     try:
         with open_regular(path) as file:
             state = state_of(file.fileno())

@@ -1,4 +1,4 @@
-"""A placement as plain data and models, and back: who runs what, and why, without asking again."""
+"""Serialization of a placement to plain data and models, and its restoration without queries."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.guard.programs import GuardedProgram
-from crosschip.runtime.placement.asking import Answers
-from crosschip.runtime.placement.choosing import Assignment
-from crosschip.runtime.placement.placing import EngineSettings, Inside, Placement
+from crosschip.runtime.placement.assignment import Assignment
+from crosschip.runtime.placement.placement import BodyPlacements, EngineSettings, Placement
+from crosschip.runtime.placement.queries import Answers
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
 
 MIN_OMITTED_NBYTES = 2**12
-"""The bytes from which on a constant is worth leaving out."""
+"""The least size of a constant that is left out, in bytes."""
 
 
 def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
     """Return a placement as plain JSON values.
 
     Args:
-        placement: what to describe; the model that it is of is not part of it.
-        models: where decompositions are added, which are referred to by their place.
+        placement: the placement; its original model is not part of the result.
+        models: the list to which decompositions are added; the result refers to their indices.
     """
     assignment = placement.assignment
     return {
@@ -63,14 +63,14 @@ def restore(plain: Mapping[str, Any], model: Model, models: Sequence[Model]) -> 
     """Return the placement that `describe` described.
 
     Args:
-        plain: what `describe` returned.
-        model: the model that was placed.
-        models: what `describe` added.
+        plain: the result of `describe`.
+        model: the placed model.
+        models: the list with the decompositions that `describe` added.
 
     Raises:
-        LookupError, TypeError, ValueError: it is something else.
-        ModelError: a decomposition breaks a rule of the model.
-        UnsupportedError: there are operations that no device runs.
+        LookupError, TypeError, ValueError: `plain` is malformed.
+        ModelError: a decomposition is invalid.
+        UnsupportedError: no device runs some operation.
     """
     answers_by_device = {
         str(device): _restore_answers(answers, model, models)
@@ -108,7 +108,7 @@ def restore(plain: Mapping[str, Any], model: Model, models: Sequence[Model]) -> 
 def programs_by_segment(
     placement: Placement, programs: Sequence[SegmentProgram]
 ) -> Iterator[tuple[Segment, SegmentProgram]]:
-    """Return each segment that a device runs, those in bodies too, with its program."""
+    """Return each segment that a device runs, including those in bodies, with its program."""
     for segment, program in zip(placement.segments, programs, strict=True):
         if segment.device != RUNTIME:
             yield segment, program
@@ -116,24 +116,24 @@ def programs_by_segment(
         (operation,) = segment.model.operations
         assert isinstance(program, GuardedProgram), "the runtime has no others"
         assert isinstance(program.program, ControlProgram), "the runtime has no others"
-        held = list(program.program.programs)
+        body_programs = list(program.program.programs)
         for body in placement.bodies(operation):
             count = len(body.segments)
-            yield from programs_by_segment(body, held[:count])
-            del held[:count]
+            yield from programs_by_segment(body, body_programs[:count])
+            del body_programs[:count]
 
 
 def omitted_constants(
     placement: Placement, devices: Mapping[str, GuardedDevice], compiled_later: Sequence[Segment]
 ) -> set[int]:
-    """Return the large constants that no device needs again, by the `id` of their content.
+    """Return the large constants that need not be saved, by the `id` of their content.
+
+    Unquantized integers are kept, because operators' rules may read their values.
 
     Args:
         placement: the placement.
-        devices: by name.
-        compiled_later: the segments that are compiled for further shapes, and need all they have.
-
-    Integers that stand for themselves are kept: rules of operators may look at them.
+        devices: the devices, by name.
+        compiled_later: the segments that are compiled for further shapes, so need their constants.
     """
     needed = {id(operand.content) for operand in _needed_constants(placement, devices)}
     needed |= {id(o.content) for s in compiled_later for o in walk_constants(s.model)}
@@ -150,16 +150,15 @@ def omitted_constants(
 def _needed_constants(
     placement: Placement, devices: Mapping[str, GuardedDevice]
 ) -> Iterator[Operand]:
-    """Return the constants that are needed when the programs are loaded, or when they run."""
+    """Return the constants that loading or running the programs needs."""
     yield from placement.model.outputs.values()
     for decision in placement.decisions:
         if decision.device == RUNTIME:
             yield from (operand for operand in decision.operation.inputs if operand is not None)
             for body in decision.bodies:
                 yield from _needed_constants(body, devices)
-        elif decision.device is not None:
-            holds = devices[decision.device].capabilities.holds_weights
-            yield from () if holds else _constants_of(decision.parts)
+        elif decision.device and not devices[decision.device].capabilities.holds_weights:
+            yield from _constants_of(decision.parts)
 
 
 def _constants_of(operations: Sequence[Operation]) -> Iterator[Operand]:
@@ -209,24 +208,24 @@ def _restore_answers(plain: Mapping[str, Any], model: Model, models: Sequence[Mo
 def _graft(operation: Operation, parts: Model) -> Sequence[Operation]:
     """Return a decomposition with the inputs and outputs of its operation."""
     read = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
-    mine: dict[Operand, Operand] = dict(zip(parts.inputs.values(), read, strict=True))
-    mine.update(zip(parts.outputs.values(), operation.outputs, strict=True))
+    operands: dict[Operand, Operand] = dict(zip(parts.inputs.values(), read, strict=True))
+    operands.update(zip(parts.outputs.values(), operation.outputs, strict=True))
     return [
         part.with_inputs(
-            tuple([None if o is None else mine.get(o, o) for o in part.inputs]),
-            tuple([mine.get(o, o) for o in part.outputs]),
+            tuple([None if o is None else operands.get(o, o) for o in part.inputs]),
+            tuple([operands.get(o, o) for o in part.outputs]),
         )
         for part in parts.operations
     ]
 
 
 def _describe_shapes(placement: Placement) -> list[object]:
-    """Return the shapes of the inputs, whose sizes conditions refer to."""
+    """Return the shapes of the inputs, to whose sizes conditions refer."""
     return [encode_shape(o.type.shape, named=True) for o in placement.original.inputs.values()]
 
 
 def _sizes_by_name(shapes: Sequence[Any], model: Model) -> Fresh:
-    """Return the unknown sizes of a model, by the names that they had."""
+    """Return the unnamed sizes of a model, by their names in the saved shapes."""
     fresh: Fresh = {}
     for shape, operand in zip(shapes, model.inputs.values(), strict=bool(shapes)):
         for encoded, size in zip(shape or (), operand.type.shape or (), strict=True):
@@ -238,16 +237,16 @@ def _sizes_by_name(shapes: Sequence[Any], model: Model) -> Fresh:
 
 def _restore_bodies(
     operation: Operation, bodies: Sequence[Any], used: Sequence[Any], models: Sequence[Model]
-) -> Inside:
+) -> BodyPlacements:
     if not bodies:
         raise ValueError(f"{operation.name!r} has no bodies")
     pairs = zip(bodies, operation.bodies, strict=True)
     placed = [restore(plain, body, models) for plain, body in pairs]
-    return Inside(placed, frozenset(map(str, used)))
+    return BodyPlacements(placed, frozenset(map(str, used)))
 
 
-def _checked_index(index: object, among: Sequence[object]) -> int:
-    """Return an index, which must be in range."""
-    if type(index) is not int or not 0 <= index < len(among):
-        raise ValueError(f"{index!r} is no place among {len(among)}")
+def _checked_index(index: object, items: Sequence[object]) -> int:
+    """Return an index; raise ValueError if it is out of range."""
+    if type(index) is not int or not 0 <= index < len(items):
+        raise ValueError(f"{index!r} is no index of {len(items)} items")
     return index

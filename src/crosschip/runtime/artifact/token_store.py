@@ -1,7 +1,7 @@
-"""A whole compiled model in a store, under a token: NNAdapter's way to cache.
+"""A compiled model in a store under a token, like NNAdapter's cache.
 
-What is kept under a token is used only if it is of the very model, devices and options that are
-asked for, whatever the token is: whoever chooses tokens may err, and no model runs as another.
+It is used only if its model, devices and options equal the requested ones, so that an error in the
+choice of tokens never runs another model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from crosschip.ir import Budget, CacheError, DeviceError, Model, ModelFileError, UnsupportedError
 from crosschip.ir.version import VERSION
-from crosschip.runtime.artifact.compiled_model import check_fit
+from crosschip.runtime.artifact.compiled_model import check_devices
 from crosschip.runtime.artifact.container import Artifact
 from crosschip.runtime.artifact.header import KIND, Header, Identity, read_header
 from crosschip.runtime.artifact.loading import load_file
@@ -24,14 +24,14 @@ logger = logging.getLogger("crosschip.cache")
 
 
 class TokenStore:
-    """The place of a compiled model.
+    """The entry of a compiled model under a token.
 
     Args:
-        store: where it is kept.
-        identity: what it is known by, if it is the right one.
-        model: what is to be compiled.
-        devices: those that it may have been compiled for.
-        budget: what loading may cost.
+        store: the store.
+        identity: the requested identity.
+        model: the requested model.
+        devices: the candidate devices.
+        budget: the largest cost of loading.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class TokenStore:
         )
 
     def load(self, in_flight: int | None, queue_size: int) -> CompiledModel | None:
-        """Return the compiled model; `None`, with a warning if it is unusable, if there is none."""
+        """Return the compiled model; `None` if there is none, or, with a warning, if unusable."""
         try:
             artifact = open_stored(self._store, self._entry)
             if artifact is None:
@@ -73,7 +73,7 @@ class TokenStore:
         """Store a compiled model.
 
         Returns:
-            Whether all of its devices save their programs; if not, a warning says so.
+            Whether all of its devices can save programs; if not, a warning is logged.
         """
         try:
             contents = compiled._contents()
@@ -84,19 +84,19 @@ class TokenStore:
         return True
 
     def _check(self, file: Artifact, header: Header) -> None:
-        """Refuse a compiled model that is not the requested one.
+        """Check that a compiled model is the requested one.
 
         Raises:
-            CacheError: it is; the message says of what.
-            DeviceError: a device is another than the one that compiled it.
+            CacheError: it is another; the message names the difference.
+            DeviceError: a device differs from the one that compiled it.
         """
-        wanted, actual = self._identity, header.identity
-        if actual.token != wanted.token:
+        requested, actual = self._identity, header.identity
+        if actual.token != requested.token:
             raise CacheError(f"{file.location}: was kept under another token, {actual.token}")
-        if actual.model != wanted.model:
+        if actual.model != requested.model:
             raise CacheError(f"{file.location}: is of another model ({header.name})")
-        check_fit(file, header, self._devices)
-        if actual.request != wanted.request:
+        check_devices(file, header, self._devices)
+        if actual.request != requested.request:
             raise CacheError(
                 f"{file.location}: was compiled for other devices, or with other options"
             )

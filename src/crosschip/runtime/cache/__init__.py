@@ -1,1 +1,1 @@
-"""The cache of compiled programs: a folder, the file of an entry, its key, the user's secret."""
+"""The cache of compiled programs: stores, keys of entries, and the user's secret."""

@@ -1,7 +1,7 @@
-"""The content of a cache as one file, to be taken to another machine or user.
+"""Export of a cache to one file for another machine or user, and import.
 
-In the file, entries are not authenticated: who imports one makes them his own, and trusts whoever
-made it as he trusts his own programs.
+The entries in the file are not authenticated. Importing it signs them with the user's own secret,
+so it must come from a trusted source.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class ArchivedEntry:
     """An entry in a file of cache entries.
 
     Attributes:
-        entry: what it is for.
-        kind: of its artifact.
-        metadata: of its artifact.
-        parts: how many parts of the file are its own, behind those of the entries before it.
+        entry: the entry.
+        kind: the kind of its artifact.
+        metadata: the metadata of its artifact.
+        parts: the number of its parts, which follow those of the entry before it.
     """
 
     entry: Entry
@@ -50,7 +50,7 @@ def export_entries(cache: Cache, path: Path) -> int:
 
     Raises:
         InputError: the file cannot be written.
-        CacheError: an entry goes while it is being written.
+        CacheError: an entry is removed during the export.
     """
     entries = [listed.entry for listed in cache.listing() if listed.entry is not None]
     archived: list[ArchivedEntry] = []
@@ -69,17 +69,17 @@ def import_entries(
     source: str | os.PathLike[str] | bytes | BinaryIO,
     digest: str | None = None,
 ) -> int:
-    """Add the entries of a file to a cache, as the user's own; return their number.
+    """Add the entries of a file to a cache; return their number.
 
     Args:
-        cache: where to; entries that are there already are replaced.
+        cache: the cache; existing entries are replaced.
         source: the path of a file that `export_entries` wrote, its content, or the open file.
-        digest: the digest that it must have; any if `None`.
+        digest: the required digest; any if `None`.
 
     Raises:
-        CacheError: the cache is only read.
-        InputError: the source is something else.
-        ModelFileError: it is no such file, is damaged, or has another digest.
+        CacheError: the cache is read-only.
+        InputError: the source has the wrong type.
+        ModelFileError: the file is no export, is damaged, or has another digest.
     """
     cache.check_writable()
     with Artifact(source, digest) as file:
@@ -87,18 +87,21 @@ def import_entries(
             raise file.error(f"is a file of a {file.kind}, not of cache entries")
         try:
             archived = from_plain(tuple[ArchivedEntry, ...], file.metadata["entries"])
-            for each in archived:
-                _check_name(each.entry)
+            for listed in archived:
+                _check_name(listed.entry)
         except (LookupError, ValueError, InputError) as error:
             raise file.error(
                 f"has a header that is not laid out as it should be: {error}"
             ) from None
-        if file.count != sum(max(0, each.parts) for each in archived):
+        if file.count != sum(max(0, listed.parts) for listed in archived):
             raise file.error(f"has {file.count} parts, which are not those of its entries")
         parts = file.parts()
-        for each in archived:
+        for listed in archived:
             cache.write_artifact(
-                each.entry, each.kind, each.metadata, list(islice(parts, max(0, each.parts)))
+                listed.entry,
+                listed.kind,
+                listed.metadata,
+                list(islice(parts, max(0, listed.parts))),
             )
     return len(archived)
 
@@ -116,7 +119,7 @@ def _read(cache: Cache, entry: Entry, number: int) -> bytes | memoryview:
 
 
 def _check_name(entry: Entry) -> None:
-    """Refuse an entry whose file would be outside the folder."""
+    """Raise an error if an entry's name is not valid, so could lead outside the folder."""
     if entry.whole:
         check_token(entry.key)
     elif not _KEY.fullmatch(entry.key):

@@ -1,7 +1,7 @@
-"""Work that nobody waits for: what is to be kept is written while the model runs already.
+"""Background writing of cache entries, while the model runs already.
 
-It is done in the order in which it comes, by a thread that is there as long as there is some. The
-end of the process waits for it, so that nothing is lost, unless the process is killed.
+One thread, which exists while there are tasks, does them in order. The end of the process waits for
+it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from contextlib import suppress
 logger = logging.getLogger("crosschip.cache")
 
 _MAX_TASKS = 8
-"""The most tasks there are at once: what they keep is in memory until they are done."""
+"""The most pending tasks, whose content is in memory."""
 
 _DELAY_SECONDS = 0.05
-"""How long tasks wait first, if nobody waits for them: a model that is compiled is mostly run."""
+"""The delay of tasks that no caller waits for, since a model is mostly run after compiling."""
 
 _NICENESS = 10
-"""The share of the processor that is left to the tasks: about a tenth of what others get."""
+"""The niceness of the thread: it gets about a tenth of the processor time of others."""
 
 
 class BackgroundWriter:
-    """Tasks, each with the key of the entry that it writes; the first is the one under way."""
+    """A queue of tasks, each with the key of the entry that it writes; the first is running."""
 
     def __init__(self) -> None:
         self._tasks: deque[tuple[str, Callable[[], object]]] = deque()
@@ -41,7 +41,7 @@ class BackgroundWriter:
             self._tasks.append((key, work))
             if len(self._tasks) > 1:
                 return
-            # The end of a process waits for threads of this sort.
+            # Not a daemon, so that the end of the process waits for the thread.
             worker = threading.Thread(target=self._run_later, name="crosschip cache", daemon=False)
         try:
             worker.start()
@@ -49,7 +49,7 @@ class BackgroundWriter:
             self._run()
 
     def wait(self, key: str | None = None) -> None:
-        """Wait until a task is done; all of them if no key is named."""
+        """Wait until the task of a key is done; all tasks if the key is `None`."""
         with self._changed:
             self._is_awaited = True
             self._changed.notify_all()
@@ -65,8 +65,8 @@ class BackgroundWriter:
         self._run()
 
     def _run(self) -> None:
-        left = True
-        while left:
+        pending = True
+        while pending:
             key, work = self._tasks[0]
             try:
                 work()
@@ -74,15 +74,12 @@ class BackgroundWriter:
                 logger.warning("cache entry %s: could not be written (%s)", key, error)
             with self._changed:
                 self._tasks.popleft()
-                left = bool(self._tasks)
+                pending = bool(self._tasks)
                 self._changed.notify_all()
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this thread, so that the processor is left to the model.
-
-    Threads that this one starts inherit its own.
-    """
+    """Lower the priority of this thread and of threads that it starts."""
     if sys.platform == "linux":
         this = threading.get_native_id()
         with suppress(OSError):
@@ -96,19 +93,19 @@ def put(key: str, work: Callable[[], object]) -> None:
     """Schedule the writing of an entry.
 
     Args:
-        key: the entry's; who reads it waits for that.
-        work: writes it.
+        key: the key of the entry; readers of the entry wait for the writing.
+        work: writes the entry.
     """
     _writer.put(key, work)
 
 
 def wait(key: str | None = None) -> None:
-    """Wait until the entry of a key is written, if that is scheduled; all entries if no key."""
+    """Wait until the scheduled writing of an entry is done; of all entries if the key is `None`."""
     _writer.wait(key)
 
 
 def _reset_after_fork() -> None:
-    """Start without tasks in a forked process: the thread, which goes on, is in the other one."""
+    """Start without tasks in a forked process, since the thread runs in the parent."""
     global _writer
     _writer = BackgroundWriter()
 

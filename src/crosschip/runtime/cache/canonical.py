@@ -1,4 +1,4 @@
-"""Values as texts for keys."""
+"""Canonical texts of values, for keys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from enum import Enum
 
 
 def canonical(value: object) -> str:
-    """Return a text that two values share only if they are equal; all fields of a dataclass count.
+    """Return a text that is equal for equal values only, with all fields of dataclasses.
 
     Raises:
-        TypeError: a value is of a type that has no such text.
+        TypeError: a value's type has no canonical text.
     """
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return repr(value)

@@ -1,4 +1,4 @@
-"""The description of what is kept under a key or a token."""
+"""The description of a cache entry."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ class Entry:
     """The model, device and options that an entry is for.
 
     Attributes:
-        key: what it is found by (see `crosschip.runtime.cache.key`), or the token of a whole model.
-        device: who compiled the program; several with commas between them, for a whole model.
-        device_version: the version of the device that did; of crosschip, for a whole model.
-        model: the name of the model that the program is a part of.
-        operations: how many operations it runs.
-        whole: whether it is a whole compiled model.
+        key: the key (see `crosschip.runtime.cache.key`), or the token of a whole compiled model.
+        device: the device that compiled the program; several, with commas, for a whole model.
+        device_version: the version of the device; of crosschip, for a whole model.
+        model: the name of the model.
+        operations: the number of operations of the program.
+        whole: whether the entry is a whole compiled model.
     """
 
     key: str

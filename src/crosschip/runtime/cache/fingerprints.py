@@ -1,4 +1,4 @@
-"""SHA-256 of the constants of models, each computed once, by several threads."""
+"""SHA-256 of the constants of models, computed once each, on several threads."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from crosschip.runtime.artifact.digests import block_digests
 
 _THREADS = min(4, os.cpu_count() or 1)
 _WORTHWHILE = 2**16
-"""The least size of a constant that is worth another thread, in bytes."""
+"""The least size of a constant that is hashed on other threads, in bytes."""
 
 _MAX_HELD_NBYTES = 2**30
-"""The most bytes that are kept in memory because they are likely to be asked for again."""
+"""The most bytes of elements that are held in memory for the compiler."""
 
 
 class Fingerprints:
-    """Digests of constants, however many models share them.
+    """Digests of constants, which are shared by the keys of one compilation.
 
-    The weights of a model are hashed for the choice among devices, for the program of each, and for
-    the compiled model as a whole: whoever makes several keys hands the same fingerprints to all.
-    What is read from a file, or computed, for them is held until `release`: the compiler is the
-    next who asks for it.
+    The weights of a model enter the keys of the choice among devices, of the programs, and of the
+    compiled model. Elements that are read from a file or computed for a digest are held until
+    `release`, since the compiler needs them next.
     """
 
     def __init__(self) -> None:
-        # The content is held, so that no other object gets its number meanwhile.
+        # The content is held, so that no other object gets the same `id`.
         self._futures: dict[int, tuple[object, Future[bytes]]] = {}
         self._pending: deque[tuple[Operand, Future[bytes]]] = deque()
         self._held: list[Array] | None = []
@@ -53,7 +52,7 @@ class Fingerprints:
         """Return the concatenated digests of a constant's blocks.
 
         Raises:
-            ModelFileError: the file that it is in has changed since the model was loaded.
+            ModelFileError: the constant's file has changed since the model was loaded.
         """
         future = self._future(constant)
         while not future.done() and self._work_once():
@@ -61,18 +60,18 @@ class Fingerprints:
         return future.result()
 
     def release(self) -> None:
-        """Release the elements that are held, and hold none from now on."""
+        """Release the held elements, and hold none from now on."""
         self._held = None
 
     def _future(self, constant: Operand) -> Future[bytes]:
         content = constant.content
-        known = self._futures.get(id(content))
-        if known is None:
+        entry = self._futures.get(id(content))
+        if entry is None:
             future: Future[bytes] = Future()
-            known = self._futures.setdefault(id(content), (content, future))
-            if known[1] is future:  # and not that of another thread
+            entry = self._futures.setdefault(id(content), (content, future))
+            if entry[1] is future:  # and not that of another thread
                 self._pending.append((constant, future))
-        return known[1]
+        return entry[1]
 
     def _work(self) -> None:
         while self._work_once():
@@ -91,7 +90,7 @@ class Fingerprints:
             future.set_result(b"".join(block_digests(_bytes(elements))))
         except BaseException as error:
             future.set_exception(error)
-            if not isinstance(error, Exception):  # the user interrupts whoever asks
+            if not isinstance(error, Exception):  # an interruption also ends this thread's call
                 raise
         return True
 

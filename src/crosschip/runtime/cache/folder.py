@@ -1,8 +1,7 @@
-"""The cache of compiled programs in a folder, with a file an entry, bounded in size.
+"""The cache of compiled programs in a folder of bounded size, with one file per entry.
 
-A program is handed out only if the user's own secret authenticates it, whoever can write to the
-folder; programs are kept only in a folder that nobody else can write to. The folder, the files and
-what they are trusted with are specified in docs/formats.md.
+A program is loaded only if the user's secret authenticates it, and stored only in a folder that no
+other user can write to. docs/formats.md specifies the folder, the files and their trust.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KIND = "cache entry"
-"""The kind of an artifact of one part, which says nothing of what is in it."""
+"""The kind of an artifact with one part of any content."""
 
 SUFFIX = ".chip"
 MODEL_SUFFIX = ".nnc"
-"""Of whole models, which are named by their token; the suffix is that of NNAdapter."""
+"""The suffix of whole models, whose name is their token; NNAdapter's."""
 
 DEFAULT_LIMIT = 2 * 2**30
 
@@ -68,14 +67,14 @@ logger = logging.getLogger("crosschip.cache")
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """An entry as it lies in the folder.
+    """The file of an entry in the folder.
 
     Attributes:
-        path: its file.
-        size: of the file, in bytes.
-        used: when it was last read or written, in seconds since 1970.
-        entry: what it is for; `None` if the file is damaged.
-        problem: what is wrong with it; empty if nothing is.
+        path: the path of the file.
+        size: the size of the file, in bytes.
+        used: the time of the last read or write, in seconds since 1970.
+        entry: the entry; `None` if the file is damaged.
+        problem: the damage, in words; empty if there is none.
     """
 
     path: str
@@ -86,26 +85,26 @@ class ListedEntry:
 
 
 class Cache:
-    """A folder of entries. Any number of threads and processes may use it at once.
+    """A folder of entries, which any number of threads and processes may use at once.
 
-    A folder that cannot be written to, that belongs to another user or that others can write to is
-    only read. Where the folder or the secret is not there and the disk is full or only to be read,
-    nothing is kept. What a process left that was killed while it wrote is removed by the next that
-    opens the folder. What this process has yet to write is there once it has been opened.
+    The folder is read-only if it cannot be written to, belongs to another user, or is writable by
+    others. Nothing is stored if the folder or the secret does not exist and the disk is full or
+    read-only. Opening the folder removes files that killed processes left, and waits for entries
+    that this process is writing.
 
     Attributes:
-        limit: how many bytes they take together at most.
+        limit: the most bytes of all entries.
     """
 
     def __init__(self, folder: StrPath, limit: int | None = None) -> None:
         """Open a folder.
 
         Args:
-            folder: made, for the user alone, if it is not there.
-            limit: in bytes; by default what `CROSSCHIP_CACHE_SIZE` says, or 2 GiB.
+            folder: the folder, which is created for the user alone if it does not exist.
+            limit: the most bytes; by default `CROSSCHIP_CACHE_SIZE`, or 2 GiB.
 
         Raises:
-            CacheError: the folder cannot be made, the user's secret cannot be used, or
+            CacheError: the folder cannot be created, the user's secret cannot be used, or
                 `CROSSCHIP_CACHE_SIZE` is no size.
         """
         background_writer.wait()
@@ -127,21 +126,21 @@ class Cache:
             self._secret = secret()
         except NoRoomError as error:
             self._read_only = str(error)
-            self._secret = os.urandom(SECRET_SIZE)  # with which nothing is written or found
+            self._secret = os.urandom(SECRET_SIZE)  # which authenticates no entry
 
     @property
     def folder(self) -> Path:
         """The folder of the entries."""
-        # For people's own code; it takes long to import.
+        # Imported late: the import takes long, and the runtime does not need it.
         from pathlib import Path
 
         return Path(self._folder)
 
     def read(self, entry: Entry) -> bytes | None:
-        """Return the bytes that were stored; `None` if there are none, or they are unusable.
+        """Return the bytes of an entry; `None` if it does not exist or is unusable.
 
-        A file that is damaged, does not authenticate, or is of another key, version or device, is
-        removed, with a warning.
+        A file that is damaged, not authentic, or of another key, version or device is removed with
+        a warning.
         """
         content = self.begin_reading(entry, mapped=False)()
         return None if content is None else bytes(content)
@@ -149,21 +148,20 @@ class Cache:
     def begin_reading(
         self, entry: Entry, *, mapped: bool = True
     ) -> Callable[[], bytes | memoryview | None]:
-        """Begin with `read`; the function that is returned ends it, and returns the bytes.
+        """Begin to check an entry on other threads; the returned function waits and returns it.
 
-        Other threads check the bytes meanwhile. Large content is a view of the file if `mapped`; a
-        file is replaced as a whole. (Not so in a folder that others can write to: they could change
-        it once it has been checked.)
+        Large content is a view of the file if `mapped`, since files are replaced atomically. In a
+        folder that others can write to it is copied, because they could change it after the check.
         """
         mapped = mapped and os.name == "posix" and not self._read_only
         artifact = self.open(entry, mapped=mapped)
         if artifact is None:
             return lambda: None
         with artifact:
-            end = self._unless_damaged(entry, partial(artifact.begin_part, 0))
-        return lambda: end and self._unless_damaged(entry, end)
+            end = self._discard_if_damaged(entry, partial(artifact.begin_part, 0))
+        return lambda: end and self._discard_if_damaged(entry, end)
 
-    def _unless_damaged(self, entry: Entry, read: Callable[[], T]) -> T | None:
+    def _discard_if_damaged(self, entry: Entry, read: Callable[[], T]) -> T | None:
         try:
             return read()
         except ArtifactError as error:
@@ -182,22 +180,22 @@ class Cache:
             self.discard(entry, str(error))
             return None
         if not self._read_only:
-            with suppress(OSError):  # removed meanwhile: it is good anyway
+            with suppress(OSError):  # removed meanwhile, but the open file is valid
                 os.utime(path)
         return artifact
 
     def write(self, entry: Entry, content: bytes) -> None:
-        """Store bytes in the place of what is there for their key, whole or not at all.
+        """Store or replace the bytes of an entry atomically.
 
-        Entries that have not been used for longest go, where there is no room for it. What cannot
-        be stored is worth a warning.
+        The least recently used entries are removed if the limit is exceeded. A failure is a
+        warning.
         """
         self.write_artifact(entry, KIND, {}, [content])
 
     def write_artifact(
         self, entry: Entry, kind: str, metadata: Mapping[str, object], parts: Sequence[Part]
     ) -> None:
-        """Store an artifact as `write` does; its arguments are as for `artifact.encode`."""
+        """Store an artifact as `write` does; the arguments are as for `container.encode`."""
         path = self.path(entry)
         if self._read_only:
             _warn_read_only(self._folder, self._read_only)
@@ -213,7 +211,7 @@ class Cache:
             return
         try:
             remove_abandoned_files(self._unfinished)
-            self._make_room(size)
+            self._evict(size)
             os.makedirs(self._unfinished, mode=0o700, exist_ok=True)
             write_atomically(path, pieces, self._unfinished)
         except OSError as error:
@@ -233,7 +231,7 @@ class Cache:
         """Return all entries, the most recently used first.
 
         Args:
-            whole: read and check all of each; else only the beginning, which says what it is.
+            whole: whether to check all bytes of each entry, not only its header.
         """
         entries = []
         for path, status in self._entries():
@@ -256,18 +254,16 @@ class Cache:
         return sum(status.st_size for _, status in temporary_files(self._unfinished))
 
     def prune(self, limit: float) -> int:
-        """Remove damaged entries, and the least recently used until the rest fit.
-
-        What a process left that was killed while it wrote goes too.
+        """Remove damaged entries, abandoned files, and the least recently used entries.
 
         Args:
-            limit: how many bytes the entries may take together.
+            limit: the most bytes of the remaining entries.
 
         Returns:
-            How many entries were removed.
+            The number of removed entries.
 
         Raises:
-            CacheError: the folder is only read.
+            CacheError: the folder is read-only.
         """
         self.check_writable()
         remove_abandoned_files(self._unfinished)
@@ -279,11 +275,7 @@ class Cache:
         return removed
 
     def check_writable(self) -> None:
-        """Check that entries can be added and removed.
-
-        Raises:
-            CacheError: the folder is only read.
-        """
+        """Raise CacheError if the folder is read-only."""
         if self._read_only:
             raise CacheError(
                 f"cache folder {legible(self._folder)}: {self._read_only}; nothing is changed"
@@ -299,27 +291,27 @@ class Cache:
         return os.path.join(self._folder, _UNFINISHED)
 
     def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Return the files of entries, without those of other programs in the folder."""
+        """Return the files of entries, without files of other programs in the folder."""
         for path, status in _files(self._folder, _ENTRY):
             if path.endswith(SUFFIX) or is_authenticated(path):
                 yield path, status
 
-    def _make_room(self, size: int) -> None:
-        """Remove the least recently used entries, if with `size` more bytes the limit is passed.
+    def _evict(self, size: int) -> None:
+        """Remove the least recently used entries if `size` more bytes exceed the limit.
 
-        The entries are looked at only when the ledger says that they may be too many, and then so
-        many go that it takes an eighth of the limit in new ones until they are looked at again.
+        The folder is listed only if the ledger, an upper bound of the size, exceeds the limit. Then
+        an eighth of the limit is freed, so that listings are rare.
         """
         ledger = os.path.join(self._folder, _LEDGER)
         if _add_to_ledger(ledger, size) <= self.limit:
             return
         with suppress(FileNotFoundError):
-            os.unlink(ledger)  # whoever writes meanwhile looks at the entries too
+            os.unlink(ledger)  # so that concurrent writers list the entries too
         entries = list(self._entries())
         total = sum(status.st_size for _, status in entries) + self.unfinished_nbytes()
-        room = max(0, self.limit - self.limit // 8 - size)
+        target = max(0, self.limit - self.limit // 8 - size)
         for path, status in sorted(entries, key=lambda pair: pair[1].st_mtime):
-            if total <= room:
+            if total <= target:
                 break
             if _remove(path):
                 total -= status.st_size
@@ -332,7 +324,7 @@ def default_limit() -> int:
     """Return `CROSSCHIP_CACHE_SIZE` in bytes, or `DEFAULT_LIMIT`.
 
     Raises:
-        CacheError: it is no size.
+        CacheError: the variable is no size.
     """
     configured = os.environ.get("CROSSCHIP_CACHE_SIZE")
     if not configured:
@@ -348,7 +340,7 @@ def default_limit() -> int:
 
 
 def _read_only_reason(folder: str) -> str:
-    """Return why nothing is written to a folder; empty if it is the user's to write to."""
+    """Return why a folder is read-only; empty if it is not."""
     status = os.stat(folder)
     if hasattr(os, "geteuid"):
         if status.st_uid != os.geteuid():
@@ -363,18 +355,14 @@ def _read_only_reason(folder: str) -> str:
 
 
 def _try_to_write(folder: str) -> None:
-    """Create a file without a name in a folder, and drop it.
-
-    Raises:
-        OSError: that cannot be done.
-    """
+    """Create an unnamed file in a folder and discard it; raise OSError if that fails."""
     flags = getattr(os, "O_TMPFILE", 0)
     try:
         os.close(os.open(folder, flags | os.O_WRONLY, 0o600))
     except OSError as error:
         if flags and error.errno not in (errno.EISDIR, errno.EOPNOTSUPP, errno.ENOENT):
             raise
-        # The system has no such files; few do not, and it takes long to import.
+        # The system has no unnamed files, which is rare. Imported late: the import takes long.
         import tempfile
 
         with tempfile.TemporaryFile(dir=folder):
@@ -383,7 +371,7 @@ def _try_to_write(folder: str) -> None:
 
 @lru_cache(maxsize=128)
 def _warn_read_only(folder: str, why: str) -> None:
-    """Warn once in a process that programs are not kept."""
+    """Log once in a process that programs are not stored."""
     logger.warning(
         "cache folder %s: %s; what is compiled now is not kept: %s",
         legible(folder), why, _ADVICE,
@@ -391,10 +379,10 @@ def _warn_read_only(folder: str, why: str) -> None:
 
 
 def _add_to_ledger(ledger: str, size: int) -> float:
-    """Return the bytes of all entries with `size` more; infinite if they were never counted.
+    """Add `size` bytes to the ledger; return its total, infinite if there is no ledger.
 
-    The ledger holds a byte for each 64 KiB that was there when the entries were last looked at, or
-    has been written since by any process.
+    The ledger has a byte for each 64 KiB of the entries at their last listing, and of those written
+    since by any process.
     """
     try:
         descriptor = open_own(ledger, os.O_WRONLY | os.O_APPEND)
@@ -410,7 +398,7 @@ def _units(size: int) -> int:
 
 
 def _files(folder: str, name: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Return the files in a folder whose name matches; none if there is no folder.
+    """Return the files in a folder whose name matches; none if the folder does not exist.
 
     Raises:
         CacheError: the folder cannot be listed.
@@ -439,33 +427,28 @@ def _remove(path: str) -> bool:
 
 
 def _entry_of(artifact: Artifact) -> Entry:
-    """Return the entry that an artifact is.
-
-    Raises:
-        ArtifactError: it is none.
-    """
+    """Return the entry of an artifact; raise ArtifactError if its fields are malformed."""
     try:
         return from_plain(Entry, artifact.entry)
     except ValueError:
         raise artifact.error("has a header that is not laid out as it should be") from None
 
 
-def _check_entry(artifact: Artifact, wanted: Entry) -> None:
-    """Close an artifact that is not the wanted entry; a whole model says itself what it is for.
+def _check_entry(artifact: Artifact, expected: Entry) -> None:
+    """Close an artifact and raise ArtifactError if it is not the expected entry.
 
-    Raises:
-        ArtifactError: it is not.
+    Of whole models only the key is compared; their headers have the devices.
     """
     try:
         entry = _entry_of(artifact)
-        if entry.whole and wanted.whole and entry.key == wanted.key:
+        if entry.whole and expected.whole and entry.key == expected.key:
             return
-        if entry.device_version != wanted.device_version or entry.device != wanted.device:
+        if entry.device_version != expected.device_version or entry.device != expected.device:
             raise artifact.error(
                 f"was made by {entry.device} {entry.device_version}, "
-                f"not {wanted.device} {wanted.device_version}"
+                f"not {expected.device} {expected.device_version}"
             )
-        if (entry.key, entry.whole) != (wanted.key, wanted.whole):
+        if (entry.key, entry.whole) != (expected.key, expected.whole):
             raise artifact.error(f"is for another model ({entry.model})")
     except ArtifactError:
         artifact.close()

@@ -1,4 +1,4 @@
-"""Keys of what is kept: all that a compiled program, a choice or a whole model depends on."""
+"""Keys of cache entries: digests of everything that a program, choice or model depends on."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ def cache_key(
     *,
     by_code: bool = True,
 ) -> str:
-    """Return a SHA-256, in hexadecimal, of a model with its weights and of all that compiles it.
+    """Return the key of a program: a SHA-256, in hexadecimal, of the model, device and options.
 
-    Names of operands and operations do not count; order, types and values do. Nor does the device's
-    own code where `by_code` is false.
+    Order, types and values of operands count, but not names. The device's code counts if `by_code`.
     """
     content = _Content(fingerprints)
     content.add("crosschip", VERSION, FORMAT_VERSION)
@@ -44,7 +43,7 @@ def automatic_key(
     processors: int,
     fingerprints: Fingerprints | None = None,
 ) -> str:
-    """Return the same of a model and of all that determines which device runs it fastest."""
+    """Return the key of the choice of the fastest device for a model."""
     content = _Content(fingerprints)
     content.add("auto", VERSION, FORMAT_VERSION, processors)
     for device in devices:
@@ -69,10 +68,10 @@ def request_key(
     """Return a SHA-256, in hexadecimal, of all arguments of one call of `compile`.
 
     Args:
-        model: the model's key.
-        devices: those that it may go to, in the order of preference.
-        options: how it is compiled.
-        key_options: whatever else bears on where operations go.
+        model: the key of the model.
+        devices: the candidate devices, in the order of preference.
+        options: the compile options.
+        key_options: further options that affect the placement.
     """
     content = _Content()
     content.add("request", VERSION, model)
@@ -98,7 +97,7 @@ class _Content:
     def add_device(self, device: GuardedDevice, *, by_code: bool = True) -> None:
         """Add a device: its name, version, code, machine and properties.
 
-        A device compiles the same in this process and in a driver, so where it is does not count.
+        A device compiles the same in this process and in a driver process, so that does not count.
         """
         name = device.name.partition("@")[0]
         code = device.code if by_code else ""

@@ -1,4 +1,4 @@
-"""The user's secret: 32 random bytes by which cache entries are authenticated."""
+"""The user's secret: 32 random bytes that authenticate cache entries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def secret_file() -> str:
 
 
 class NoRoomError(CacheError):
-    """There is no secret, and nowhere to write one to: the disk is full, or only to be read."""
+    """There is no secret, and none can be written: the disk is full or read-only."""
 
 
 def is_full(error: OSError) -> bool:
@@ -38,9 +38,8 @@ def secret() -> bytes:
     """Return the secret in `secret_file()`, which is created if it does not exist.
 
     Raises:
-        NoRoomError: it is not there, and the disk is full or only to be read.
-        CacheError: the file cannot be made or read, is not the user's alone, or holds something
-            else.
+        NoRoomError: the file does not exist, and the disk is full or read-only.
+        CacheError: the file cannot be created or read, is open to other users, or is malformed.
     """
     path = secret_file()
     try:
@@ -56,12 +55,12 @@ def secret() -> bytes:
 
 
 def _create(path: str) -> None:
-    """Create a secret, unless another process is first: all then read the same one."""
+    """Create a secret, unless another process has created one meanwhile."""
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if _create_unnamed(path, folder):
         return
-    # Few systems come here, and it takes long to import.
+    # Imported late: few systems need it, and the import takes long.
     import tempfile
 
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".cache.secret.")
@@ -75,7 +74,7 @@ def _create(path: str) -> None:
 
 
 def _create_unnamed(path: str, folder: str) -> bool:
-    """Create it as a file without a name until it is whole; return whether that is possible."""
+    """Create the secret as an unnamed file, linked when complete; return whether that worked."""
     try:
         handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except (AttributeError, OSError):
@@ -83,7 +82,7 @@ def _create_unnamed(path: str, folder: str) -> bool:
     with os.fdopen(handle, "wb") as file:
         _fill(file)
         try:
-            # Only with a folder given, though it is not used, is the link itself followed.
+            # The link in /proc is followed only if `src_dir_fd` is passed, though it is not used.
             os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=handle)
         except FileExistsError:
             return True

@@ -1,7 +1,6 @@
-"""The places where compiled programs are kept: in a folder, in memory, or nowhere.
+"""Stores of compiled programs: a folder, or memory.
 
-The same three places serve NNAdapter's cache (a token with a folder, a token with a buffer, none)
-and crosschip's own, where what an entry holds depends on the content of the model alone.
+They also serve NNAdapter's cache: a token with a folder, or a token with a buffer.
 """
 
 from __future__ import annotations
@@ -27,28 +26,28 @@ _TOKEN = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}"
 
 @runtime_checkable
 class Store(Protocol):
-    """A place for what has been compiled; any number of threads may use it at once."""
+    """A store of compiled programs; any number of threads may use it at once."""
 
     def read(self, entry: Entry) -> bytes | None:
-        """Return the bytes of an entry; `None` if there are none, with a warning if unusable."""
+        """Return the bytes of an entry; `None` if missing, or unusable with a warning."""
 
     def write(self, entry: Entry, content: bytes) -> None:
-        """Replace the bytes of an entry; warn if that is impossible."""
+        """Replace the bytes of an entry; log a warning if that fails."""
 
     def discard(self, entry: Entry, why: str) -> None:
-        """Warn about unusable bytes, and remove them."""
+        """Log a warning about an unusable entry, and remove it."""
 
 
 def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview | None]:
-    """Begin to read, where a store can; the function that is returned ends it."""
+    """Begin to read an entry in the background if the store can; the returned function waits."""
     return store.begin_reading(entry) if isinstance(store, Cache) else partial(store.read, entry)
 
 
 def open_stored(store: Store, entry: Entry) -> Artifact | None:
-    """Open an artifact in a store; `None` if there is none, or it is unusable.
+    """Open an artifact in a store; `None` if it does not exist or is unusable.
 
     Raises:
-        ArtifactError: a store without files holds something else.
+        ArtifactError: the bytes in a store without files are no artifact.
     """
     if isinstance(store, Cache):
         return store.open(entry)
@@ -59,7 +58,7 @@ def open_stored(store: Store, entry: Entry) -> Artifact | None:
 def write_stored(
     store: Store, entry: Entry, kind: str, metadata: Mapping[str, object], parts: Sequence[Part]
 ) -> None:
-    """Store an artifact, without joining its parts where the store can."""
+    """Store an artifact, without concatenating its parts if the store can."""
     if isinstance(store, Cache):
         store.write_artifact(entry, kind, metadata, parts)
     else:
@@ -67,7 +66,7 @@ def write_stored(
 
 
 def write_parts(store: Store, entry: Entry, pieces: Sequence[bytes | memoryview]) -> None:
-    """Store bytes in several buffers, without joining them where the store can."""
+    """Store bytes from several buffers, without concatenating them if the store can."""
     if isinstance(store, Cache):
         store.write_artifact(entry, KIND, {}, [pieces])
     else:
@@ -75,12 +74,10 @@ def write_parts(store: Store, entry: Entry, pieces: Sequence[bytes | memoryview]
 
 
 class Memory:
-    """A store in the memory of the process.
-
-    What is in it is trusted as the process itself is: nothing is authenticated.
+    """A store in the memory of the process, without authentication.
 
     Args:
-        models: whole compiled models, as `CompiledModel.to_bytes` gives them, by token.
+        models: compiled models, as `CompiledModel.to_bytes` returns them, by token.
     """
 
     def __init__(self, models: Mapping[str, bytes] | None = None) -> None:
@@ -92,7 +89,7 @@ class Memory:
         return {key: held for (whole, key), held in list(self._held.items()) if whole}
 
     def read(self, entry: Entry) -> bytes | None:
-        """Return the bytes of an entry; `None` if there are none."""
+        """Return the bytes of an entry; `None` if it does not exist."""
         return self._held.get((entry.whole, entry.key))
 
     def write(self, entry: Entry, content: bytes) -> None:
@@ -106,22 +103,22 @@ class Memory:
 
 
 CacheArgument = bool | str | os.PathLike[str] | bytes | bytearray | memoryview | Store
-"""The values that callers may give for the cache; see `open_store`."""
+"""The values of `cache=`; see `open_store`."""
 
 
 def open_store(
     argument: CacheArgument, limit: int | None = None, token: str | bool = False
 ) -> Store | None:
-    """Return the store that a caller names.
+    """Return the store for the `cache` argument of `compile`.
 
     Args:
         argument: `True` for the default folder, a folder, `False` for none, a store; or, with a
-            token, a buffer that holds a whole compiled model.
-        limit: how many bytes a folder may take, as for `Cache`.
-        token: the name under which a whole model is kept; `True` if it is made from the content.
+            token, a buffer with a whole compiled model.
+        limit: the most bytes of a folder, as for `Cache`.
+        token: the name under which a whole model is stored; `True` to derive it from the content.
 
     Raises:
-        InputError: an argument is something else, or is not of use with the others.
+        InputError: an argument is invalid, or does not fit the others.
         CacheError: as for `Cache`.
     """
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
@@ -149,11 +146,7 @@ def open_store(
 
 
 def check_token(token: object) -> None:
-    """Refuse a token that is no portable file name.
-
-    Raises:
-        InputError: it is no such text.
-    """
+    """Raise InputError unless a token is a portable file name."""
     if not isinstance(token, str) or not re.fullmatch(_TOKEN, token):
         raise InputError(
             f"token is {token!r}, but must be 1 to 128 letters, digits, dots, underscores and "
@@ -162,7 +155,7 @@ def check_token(token: object) -> None:
 
 
 def _format_argument(argument: object) -> str:
-    """Return a value for an error message: its text if that is short, else its type."""
+    """Return a value for an error message: its text, or its type."""
     if argument is None or isinstance(argument, int | float | str):
         return repr(argument)
     if isinstance(argument, bytes | bytearray | memoryview):

@@ -1,12 +1,12 @@
 """Compilation of a model, from the front door to a compiled model.
 
-In the order in which a call of `crosschip.compile` passes through them:
+The modules, in the order in which a call of `crosschip.compile` passes through them:
 
 - `front_door`: `compile` and `explain`; their arguments become one `request`.
 - `preparation`: loads and simplifies the model, opens the `devices`, applies mixed precision.
 - `task`: places the model, compiles its segments and assembles the result; for several devices
   under `"auto"`, `automatic` measures which one is the fastest.
-- `segments`: compiles each segment, or loads its program from the cache; where a device fails,
-  `failures` finds the operations at fault, which are placed on another device.
-- `assembly`: makes a `CompiledModel` of the programs.
+- `segments`: compiles each segment, or loads its program from the cache (`programs`). If a device
+  fails, `failures` finds the operations at fault, which are placed on another device.
+- `assembly`: assembles a `CompiledModel` from the programs.
 """

@@ -32,16 +32,16 @@ def assemble(
     """Assemble a compiled model.
 
     Args:
-        outline: the placement that the programs were compiled from, or its outline.
-        programs: one for each segment, in order.
+        outline: the placement of the programs, or its outline.
+        programs: the program of each segment, in order.
         devices: the devices, by name.
         options: the options that the programs were compiled with.
-        details: what running does not need, computed on demand.
+        details: the placement and what else runs do not need, computed on demand.
         source: returns where the programs came from; see `CompileReport.cache`.
         choice: the choice of `"auto"`; `None` if the caller named devices.
         owned: the devices to close with the compiled model.
         in_flight: the number of requests that run at once; `None` for the options' number.
-        queue_size: the number of requests that wait besides.
+        queue_size: the most requests that wait.
     """
     report = CompileReport(0.0, source, choice)
     compiled = CompiledModel(

@@ -16,16 +16,16 @@ from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice, Trial
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.device_timing import measure
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.measuring import measure
-from crosschip.runtime.placement.telling import SLOWEST
-from crosschip.runtime.shapes.deriving import Shapes, ShapeSearch
+from crosschip.runtime.placement.log_messages import SLOWEST
+from crosschip.runtime.shapes.formatting import as_argument, shapes_in_words, shortest
 from crosschip.runtime.shapes.policy import is_open
-from crosschip.runtime.shapes.words import as_argument, shapes_in_words, shortest
+from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
 
 _MOST_SHAPES = 4
-"""How many sets of shapes the devices are run at, until one of them runs."""
+"""The most sets of shapes that are tried until a device runs."""
 
 Build = Callable[[str], CompiledModel]
 
@@ -37,7 +37,7 @@ class Automatic:
 
     Args:
         model: the model.
-        devices: the available devices, the most promising first.
+        devices: the available devices, in the order in which they are tried.
         options: the compile options.
         store: the store of choices; `None` for none.
         fingerprints: the fingerprints of the model's constants.
@@ -65,8 +65,8 @@ class Automatic:
             len(model.operations),
         )
 
-    def remembered(self) -> Choice | None:
-        """Return the choice of an earlier compilation, of any process; `None` if there is none."""
+    def stored_choice(self) -> Choice | None:
+        """Return the choice of an earlier compilation in any process; `None` if there is none."""
         saved = None if self._store is None else self._store.read(self._entry)
         if saved is None or self._store is None:
             return None
@@ -89,7 +89,7 @@ class Automatic:
         Returns:
             The choice, and the model on its first device if that device runs all of it.
         """
-        choice = self.remembered()
+        choice = self.stored_choice()
         if choice is not None and not choice.trials[0].whole:
             return choice, None
         if choice is not None:
@@ -99,12 +99,12 @@ class Automatic:
                 raise
             except Error as error:
                 logger.warning("%s: %s; measuring again", self._model.name, error)
-        choice, compiled = self._measured(build, count)
+        choice, compiled = self._measure_devices(build, count)
         if self._store is not None:
             self._store.write(self._entry, choice.to_bytes())
         return choice, compiled
 
-    def _measured(
+    def _measure_devices(
         self, build: Build, count: Callable[[str], int]
     ) -> tuple[Choice, CompiledModel | None]:
         whole: dict[str, CompiledModel] = {}
@@ -119,10 +119,10 @@ class Automatic:
                 except BudgetError:
                     raise
                 except UnsupportedError:
-                    trials[name] = self._part(name, count(name))
+                    trials[name] = self._partial_trial(name, count(name))
                 except Error as error:
                     trials[name] = Trial(name, reason=str(error))
-            measured, shapes, problem = self._run(whole)
+            measured, shapes, problem = self._measure_whole(whole)
             ranked = sorted((trials | measured).values(), key=self._rank)
             choice = Choice(tuple(ranked), shapes, problem)
             return choice, whole.pop(choice.order[0], None)
@@ -130,7 +130,9 @@ class Automatic:
             for unchosen in whole.values():
                 unchosen.close()
 
-    def _run(self, whole: Mapping[str, CompiledModel]) -> tuple[dict[str, Trial], Shapes, str]:
+    def _measure_whole(
+        self, whole: Mapping[str, CompiledModel]
+    ) -> tuple[dict[str, Trial], Shapes, str]:
         """Measure the devices that run the whole model; return trials, shapes and any problem."""
         unmeasured = {name: Trial(name, whole=True) for name in whole}
         if len(whole) < 2:
@@ -165,7 +167,7 @@ class Automatic:
         argument = as_argument(shortest(types, shapes))
         return f"{problem}; compile it with shapes that it runs at, as in {argument}"
 
-    def _part(self, name: str, operations: int) -> Trial:
+    def _partial_trial(self, name: str, operations: int) -> Trial:
         reason = f"runs {operations} of {len(self._model.operations)} operations"
         return Trial(name, operations=operations, reason=reason)
 

@@ -14,10 +14,10 @@ from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.configuration import Properties
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import (
-    in_driver,
+    base_name,
+    driver_name,
     open_automatic,
     open_device,
-    own_name,
     settings_of,
 )
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -29,23 +29,23 @@ Devices = Literal["auto"] | str | Sequence[str | Device]
 def open_devices(
     devices: Devices,
     properties: Properties,
-    demanded: Properties,
+    required_properties: Properties,
     owned: ExitStack,
     *,
     isolate: bool,
 ) -> dict[str, GuardedDevice]:
-    """Open devices by name, in order; leaving `owned` closes those opened here.
+    """Open devices by name, in order.
 
     Args:
-        devices: the caller's names or instances.
+        devices: the caller's names or caller_devices.
         properties: properties of devices.
-        demanded: properties that must belong to devices which are opened here.
-        owned: closes the devices.
-        isolate: whether to open them in driver processes.
+        required_properties: properties that must belong to devices opened here.
+        owned: closes the devices opened here.
+        isolate: whether to open devices in driver processes.
 
     Raises:
-        InputError: there is no such device argument, or there are properties for other devices.
-        DeviceError: a device does not open.
+        InputError: an argument is invalid, or there are properties for other devices.
+        DeviceError: a device cannot be opened.
     """
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
@@ -56,21 +56,21 @@ def open_devices(
         devices = [name.strip() for name in devices.split(",")]
     if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
         raise InputError(
-            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
+            f"devices is {devices!r}, but must be names of devices or caller_devices, or 'auto'"
         )
-    for one in devices:
-        if isinstance(one, Device):
-            if isolate and "@" not in one.name:
+    for named in devices:
+        if isinstance(named, Device):
+            if isolate and "@" not in named.name:
                 raise InputError(
-                    f"device {one.name!r} is in this process already; isolate needs its name"
+                    f"device {named.name!r} is in this process already; isolate needs its name"
                 )
-            device = GuardedDevice(one, one.name)
-            if device.name in demanded:
+            device = GuardedDevice(named, named.name)
+            if device.name in required_properties:
                 raise InputError(
                     f"device {device.name!r} was made with its properties; there are others"
                 )
         else:
-            name = in_driver(one) if isolate else one
+            name = driver_name(named) if isolate else named
             device = owned.enter_context(open_device(name, settings_of(name, properties)))
         if device.name in opened:
             raise InputError(f"device {device.name!r} is given twice")
@@ -79,9 +79,9 @@ def open_devices(
         opened[device.name] = device
     if not opened:
         raise InputError("no devices were given; name at least one (see `crosschip devices`)")
-    known = {*opened, *map(own_name, opened)}
-    for name in demanded:
-        if name not in known:
+    device_names = {*opened, *map(base_name, opened)}
+    for name in required_properties:
+        if name not in device_names:
             near = did_you_mean(name, opened)
             raise InputError(
                 f"there are properties for {name!r}, which is not among the devices{near}"
@@ -89,50 +89,49 @@ def open_devices(
     return opened
 
 
-class HostOfKernels(GuardedDevice):
-    """The reference device, for custom operators with kernels of their own only."""
+class KernelHost(GuardedDevice):
+    """The reference device restricted to custom operators."""
 
     def query(self, model: Model, options: Options) -> Offer:
         offer = super().query(model, options)
         answers = [
-            answer if isinstance(operation, PackagedOperator) else _not_asked_for(operation)
+            answer if isinstance(operation, PackagedOperator) else _kernels_only(operation)
             for operation, answer in zip(model.operations, offer.answers, strict=True)
         ]
         return Offer(answers, offer.groups)
 
 
-def host_of_kernels(
+def kernel_host(
     model: Model, opened: Mapping[str, GuardedDevice], owned: ExitStack, *, isolate: bool
 ) -> dict[str, GuardedDevice]:
-    """Return the device that runs custom kernels, if the caller named none for them.
+    """Return the device for kernels of custom operators, if it is needed and not opened yet.
 
-    A custom operator runs on a device that has a converter for it or runs its decomposition, or
-    else
-    by its kernel on the host.
+    A custom operator runs on a device that has a converter for it or runs its decomposition;
+    otherwise its kernel runs on the host.
 
     Args:
         model: the model.
         opened: the devices that the caller named.
         owned: closes the device.
-        isolate: whether to open it in a driver process.
+        isolate: whether to open the device in a driver process.
     """
-    if any(own_name(name) == _HOST for name in opened):
+    if any(base_name(name) == _KERNEL_DEVICE for name in opened):
         return {}
     packaged = (o for o in walk_operations(model) if isinstance(o, PackagedOperator))
     if not any(operation.computes() for operation in packaged):
         return {}
-    device = open_device(in_driver(_HOST) if isolate else _HOST)
-    return {device.name: owned.enter_context(HostOfKernels(device.device, device.name))}
+    device = open_device(driver_name(_KERNEL_DEVICE) if isolate else _KERNEL_DEVICE)
+    return {device.name: owned.enter_context(KernelHost(device.device, device.name))}
 
 
-_HOST = "reference"
+_KERNEL_DEVICE = "reference"
 
 
-def _not_asked_for(operation: Operation) -> Support:
+def _kernels_only(operation: Operation) -> Support:
     detail = "is not among the devices, and only here for operators that packages bring"
     return Support.no(operation, "", detail, Rule.CALLER)
 
 
-def instances(devices: Devices) -> list[Device]:
-    """Return the devices that the caller opened and must close."""
+def caller_devices(devices: Devices) -> list[Device]:
+    """Return the caller's device instances, which the caller closes."""
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]

@@ -14,20 +14,22 @@ from crosschip.runtime.placement.segments import Segment, part_of
 
 logger = logging.getLogger("crosschip")
 
-ALLOWED = 96
-"""The compilations of parts in one call of `compile`: about ten culprits among 128 operations."""
+MAX_COMPILATIONS = 96
+"""The most compilations of parts in one call of `compile`: enough for about ten failing operations
+among 128.
+"""
 
 
-class Failed(Exception):
-    """A device failed to compile a segment."""
+class SegmentCompileError(Exception):
+    """The failure of a device to compile a segment."""
 
     def __init__(self, segment: Segment, error: CompileError) -> None:
         super().__init__(str(error))
         self.segment = segment
         self.error = error
 
-    def name(self, operations: Set[Operation]) -> None:
-        """Return the operations at fault."""
+    def name_operations(self, operations: Set[Operation]) -> None:
+        """Record the operations at fault in the device's error."""
         self.error.operations = frozenset(operation.name for operation in operations)
 
 
@@ -35,20 +37,19 @@ class FailureSearch:
     """Finds the operations at fault in the segments of one compilation.
 
     Args:
-        allowed: the most compilations of parts.
+        limit: the most compilations of parts.
     """
 
-    def __init__(self, allowed: int = ALLOWED) -> None:
-        self._left = self._allowed = allowed
+    def __init__(self, limit: int = MAX_COMPILATIONS) -> None:
+        self._remaining = self._limit = limit
 
     def reasons(
-        self, failed: Failed, device: GuardedDevice, options: Options
+        self, failed: SegmentCompileError, device: GuardedDevice, options: Options
     ) -> Mapping[Operation, str]:
         """Return the operations at fault for a failed compilation of a segment, with reasons.
 
-        They are those that the device names, or else are found by compiling halves: single
-        operations,
-        unless operations fail only together or the allowed compilations are used up.
+        If the device names none, halves of the segment are compiled until single operations are
+        left, unless operations fail only together or the allowed compilations are used up.
 
         Args:
             failed: the failed segment.
@@ -57,17 +58,17 @@ class FailureSearch:
         """
         segment = failed.segment
         bisection: Bisection[Operation, CompileError] = Bisection(
-            partial(_error_of, segment, device, options), _named, self._left
+            partial(_error_of, segment, device, options), _named, self._remaining
         )
         atoms = segment.operations
         if not _named(failed.error, atoms) and len(atoms) > 1:
             logger.warning(
                 "%s: does not compile %s (%d operations) and names none; looking for those at "
                 "fault in at most %d compilations of parts",
-                *(device.name, segment.name, len(atoms), self._left),
+                *(device.name, segment.name, len(atoms), self._remaining),
             )
         failures = bisection.search(atoms, failed.error)
-        self._left -= bisection.compilations
+        self._remaining -= bisection.compilations
         return {
             operation: self._reason(failure, device.name)
             for failure in failures
@@ -82,7 +83,7 @@ class FailureSearch:
         if failure.extent is Extent.UNFINISHED:
             return (
                 f"one of {others + 1} operations does not compile, and which was not found in the "
-                f"{self._allowed} compilations of parts that are allowed: {message}"
+                f"{self._limit} compilations of parts that are allowed: {message}"
             )
         return message
 

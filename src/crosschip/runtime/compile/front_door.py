@@ -1,4 +1,4 @@
-"""Compiling and explaining models, as callers ask for it."""
+"""The functions `compile` and `explain`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from crosschip.runtime.cache.store import CacheArgument, open_store
 from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.configuration import Configuration, Properties
 from crosschip.runtime.options import CacheOptions, ShapeOptions, Shapes
+from crosschip.runtime.placement.log_messages import log, messages
 from crosschip.runtime.placement.options import PlacementOptions
-from crosschip.runtime.placement.telling import messages, tell
 from crosschip.runtime.plans.plans import Plans
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from crosschip.runtime.compile.devices import Devices
     from crosschip.runtime.compiled import CompiledModel
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
 
 
 def compile(
@@ -37,38 +37,40 @@ def compile(
     cache: CacheArgument | CacheOptions = True,
     budget: Budget | None = None,
 ) -> CompiledModel:
-    """Place a model on devices, compile each part, and join the parts to one that runs.
+    """Place a model on devices, compile each part, and return a model that can be run.
 
     Args:
-        model: the model, which is not changed; or what `crosschip.load` takes for one.
-        devices: names, or instances that stay the caller's to close, in the order of preference;
-            `"auto"` takes the one that runs the model fastest, which is measured once on made-up
-            inputs and remembered in the cache; where none runs all of it, the one that runs most
-            comes first. Nothing is measured if `placement` moves operations or limits segments.
-            A name is `openvino`, or `openvino:GPU` for one of several chips.
-        shapes: fixed shapes for inputs, by name, where the model leaves sizes open, with `None` for
-            a size that stays open; or single sizes, by the names that the inputs' types have for
-            them. Ranges, profiles, and buckets of sizes are in `ShapeOptions`.
+        model: the model, which is not changed; or an argument for `crosschip.load`.
+        devices: device names, or instances that the caller closes, in the order of preference. A
+            name is `openvino`, or `openvino:GPU` for one of several chips. `"auto"` selects the
+            device that runs the model fastest, which is measured once on random inputs and stored
+            in the cache. If no device runs the whole model, the devices are ordered by the number
+            of operations that they run. Nothing is measured if `placement` moves operations or
+            limits segments.
+        shapes: fixed shapes for inputs with dynamic dimensions, by name, with `None` for a
+            dimension that stays dynamic; or sizes of dynamic dimensions, by their names. Ranges,
+            profiles, and buckets of sizes are in `ShapeOptions`.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
-        threads: how many processor threads a run may use; otherwise that is left to the devices.
+        threads: the most processor threads of a run; `None` leaves the number to the devices.
         properties: settings for devices, by device name.
-        configuration: the settings that the three above leave open, and others; or the path of a
-            file of them.
-        placement: the caller's constraints on which device runs what.
-        cache: where compiled programs are kept, each found again by the content of what it
-            computes: `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for
-            nowhere. Its size, and tokens for whole compiled models, are in `CacheOptions`.
-        budget: what compiling may cost besides the devices' own work; `None` for the default.
+        configuration: further settings, which the three above override; or the path of a file with
+            them.
+        placement: constraints on the devices of operations.
+        cache: the cache of compiled programs, whose keys are digests of the compiled operations:
+            `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for none.
+            `CacheOptions` has its size, and tokens for whole compiled models.
+        budget: the largest cost of compiling without the devices' work; `None` for the default.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
-        InputError: an argument does not fit.
-        ModelError: an operation of the model can never run, as its constants show.
+        InputError: an argument is invalid.
+        ModelError: an operation of the model can never run with its constants.
         ModelFileError: a file of the model has changed since it was loaded.
-        UnsupportedError: no device runs some operation, or placement cannot be as `placement`
-            demands; the message lists all operations concerned, with reasons.
-        DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
-        CacheError: the cache folder cannot be made, or the user's secret for it not be used.
+        UnsupportedError: no device runs some operation, or `placement` cannot be met; the message
+            lists those operations, with reasons.
+        DeviceError: a device is unknown, fails to load, or fails to compile operations that no
+            other device runs.
+        CacheError: the cache folder cannot be created, or the user's secret for it cannot be used.
     """
     start = time.perf_counter()
     request = _request(
@@ -79,14 +81,14 @@ def compile(
     plans = None if store is None or options.token else Plans.of(model, request, store)
     compiled = None if plans is None else plans.find()
     if compiled is None:
-        # Importing all that compiles takes longer than finding a plan.
+        # Imported late: importing the compiler takes longer than finding a plan.
         from crosschip.runtime.compile.task import compile_model
 
-        with nullcontext() if plans is None else plans.noting():
+        with nullcontext() if plans is None else plans.recording():
             compiled = compile_model(model, request, store, options.token)
         if plans is not None:
-            plans.keep(compiled)
-        tell(messages(compiled.placement))
+            plans.save(compiled)
+        log(messages(compiled.placement))
     milliseconds = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=milliseconds)
     return compiled
@@ -105,23 +107,22 @@ def explain(
     cache: CacheArgument | CacheOptions = True,
     budget: Budget | None = None,
 ) -> Placement:
-    """Place a model without compiling it, asking every device about every operation.
+    """Place a model without compiling it; query every device about every operation.
 
     The arguments are those of `compile`. For `"auto"`, the order of the devices is the one that
-    compiling has led to; it is `Placement.choice`, and comes from the cache. What no device runs
-    is in `Placement.unplaced`, and `Placement.check` raises the error with which `compile` would
-    refuse it.
+    `compile` measured and stored in the cache, `Placement.choice`. `Placement.unplaced` has the
+    operations that no device runs; `Placement.check` raises the error that `compile` would raise.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
-        InputError: an argument does not fit.
+        InputError: an argument is invalid.
         DeviceError: a device is unknown or fails to load.
     """
     request = _request(
         devices, shapes, precision, threads, properties, configuration, placement, budget
     )
     options = CacheOptions.of(cache)
-    # Importing all that places takes longer than most of what does not need it.
+    # Imported late: importing the compiler takes long.
     from crosschip.runtime.compile.task import explain_model
 
     store = open_store(options.location, options.size) if devices == "auto" else None
@@ -143,7 +144,7 @@ def _request(
         devices=devices,
         shapes=ShapeOptions.of(shapes),
         settings=settings.overridden(precision, threads, properties=properties),
-        demanded=properties or {},
+        required_properties=properties or {},
         placement=placement or PlacementOptions(),
         budget=budget,
     )

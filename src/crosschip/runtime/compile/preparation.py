@@ -1,4 +1,4 @@
-"""Preparation of a request: the model after passes, the opened devices, the options for them."""
+"""Preparation of a request: the simplified model, the opened devices, and their options."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.shape_binding import shapes_and_sizes, unnamed_sizes
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.artifact.container import is_shipped
-from crosschip.runtime.compile.devices import host_of_kernels, open_devices
+from crosschip.runtime.compile.devices import kernel_host, open_devices
 from crosschip.runtime.compile.request import CompileRequest
-from crosschip.runtime.compile.segments import limited
+from crosschip.runtime.compile.segments import cost_limit
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.constraints import Constraints
-from crosschip.runtime.placement.mixed import Mixed
+from crosschip.runtime.placement.constraints import Constraints, MixedPrecisionModel
 from crosschip.runtime.precisions import reduced, with_exact
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
@@ -34,14 +33,14 @@ class Preparation:
         request: the request.
         original: the model before passes.
         mixed: the model after passes, with the operations that compute in float32.
-        devices: the devices that it may go to, by name.
+        devices: the candidate devices, by name.
         options: the options for the devices.
         buckets: the sizes to pad to, by the name of a size.
     """
 
     request: CompileRequest
     original: Model
-    mixed: Mixed
+    mixed: MixedPrecisionModel
     devices: Mapping[str, GuardedDevice]
     options: Options
     buckets: Buckets
@@ -51,20 +50,19 @@ class Preparation:
         """The model after passes."""
         return self.mixed.model
 
-    def constrained(
+    def apply_placement_options(
         self, devices: Mapping[str, GuardedDevice]
     ) -> tuple[Mapping[str, GuardedDevice], Constraints]:
         """Resolve the placement options for devices.
 
         Returns:
-            The devices, with those that compute in float32 for mixed precision, and the
-            constraints.
+            The devices, with the float32 variants for mixed precision; and the constraints.
 
         Raises:
             InputError: as for `PlacementOptions.constraints`.
         """
         kinds: dict[str, Kind] = {name: device.kind for name, device in devices.items()}
-        with limited(self.model.name, self.request.budget):
+        with cost_limit(self.model.name, self.request.budget):
             constraints = self.request.placement.constraints(self.model, self.original, kinds)
             if not self.mixed.in_float32:
                 return devices, constraints
@@ -72,15 +70,15 @@ class Preparation:
             return all_devices, self.mixed.constraints(constraints, devices, exact)
 
     def all_devices(self) -> Mapping[str, GuardedDevice]:
-        """Return the devices, with those that compute in float32 for mixed precision."""
+        """Return the devices, with the float32 variants for mixed precision."""
         return with_exact(self.devices, self.options)[0] if self.mixed.in_float32 else self.devices
 
 
 def prepare(source: Model | Any, request: CompileRequest, owned: ExitStack) -> Preparation:
-    """Load and simplify the model, and open the devices, which `owned` closes.
+    """Load and simplify the model, and open the devices.
 
     Args:
-        source: the model, or what `crosschip.load` takes for one.
+        source: the model, or an argument for `crosschip.load`.
         request: the request.
         owned: closes the devices that are opened here.
 
@@ -94,9 +92,13 @@ def prepare(source: Model | Any, request: CompileRequest, owned: ExitStack) -> P
     options, buckets = request.settings.options(sizes), buckets_from(shapes.buckets)
     isolate = request.placement.isolate
     devices = open_devices(
-        request.devices, request.settings.properties, request.demanded, owned, isolate=isolate
+        request.devices,
+        request.settings.properties,
+        request.required_properties,
+        owned,
+        isolate=isolate,
     )
-    devices |= host_of_kernels(model, devices, owned, isolate=isolate)
+    devices |= kernel_host(model, devices, owned, isolate=isolate)
     mixed = _mix_precision(model, original, request, devices, options)
     return Preparation(request, original, mixed, devices, options, buckets)
 
@@ -104,10 +106,7 @@ def prepare(source: Model | Any, request: CompileRequest, owned: ExitStack) -> P
 def engine_settings(
     devices: Mapping[str, GuardedDevice], options: Options
 ) -> dict[str, dict[str, str | None]]:
-    """Return the settings of each engine.
-
-    `performance` is `None` where a device offers nothing for the mode.
-    """
+    """Return the settings of each engine; `performance` is `None` if it lacks the mode."""
     settings: dict[str, dict[str, str | None]] = {}
     for name, device in devices.items():
         settings[name] = {**device.engine_settings(options)}
@@ -118,20 +117,20 @@ def engine_settings(
 
 
 def _load(source: Model | Any, request: CompileRequest) -> tuple[Model, Model]:
-    """Load the model and fix the shapes of its inputs; return it, and it simplified."""
+    """Load the model and fix the shapes of its inputs; return it before and after passes."""
     model, budget, shapes = source, request.budget, request.shapes
     if not isinstance(model, Model):
         _check_uncompiled(model)
-        # Importers are found where users find them: the runtime itself knows none.
+        # Through the public function, since the runtime does not import the importers.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
-    with limited(model.name, budget):
+    with cost_limit(model.name, budget):
         types = {name: operand.type for name, operand in model.inputs.items()}
         if shapes.shapes is not None:
             model = Specialize(*shapes_and_sizes(types, shapes.shapes))(model)
             types = {name: operand.type for name, operand in model.inputs.items()}
         unnamed = unnamed_sizes(types) if shapes.ranges or shapes.profiles else {}
         if unnamed:
-            # Only what has a name can have a range, and be found by it in another process.
+            # Ranges refer to sizes by name, in other processes too.
             model = Specialize({}, unnamed)(model)
         check_sizes(model)
         return model, simplify(model)
@@ -143,20 +142,20 @@ def _mix_precision(
     request: CompileRequest,
     devices: Mapping[str, GuardedDevice],
     options: Options,
-) -> Mixed:
-    """Have the operations compute in float32 that the request lists."""
+) -> MixedPrecisionModel:
+    """Apply the request's mixed-precision configuration."""
     if request.placement.mixed_precision is None:
-        return Mixed(model)
-    # Imported late: few requests need it, as what reads configurations.
-    from crosschip.runtime.placement.mixed_precision import mixed
+        return MixedPrecisionModel(model)
+    # Imported late: few requests have configurations.
+    from crosschip.runtime.placement.mixed_precision import mix_precision
 
-    with limited(model.name, request.budget):
+    with cost_limit(model.name, request.budget):
         reduced_devices = reduced(devices, options)
-        return mixed(request.placement.mixed_precision, model, original, reduced_devices)
+        return mix_precision(request.placement.mixed_precision, model, original, reduced_devices)
 
 
 def _check_uncompiled(source: object) -> None:
-    """Refuse a file that holds a compiled model, where a model is wanted."""
+    """Raise InputError if the source is a saved compiled model instead of a model."""
     if isinstance(source, str | os.PathLike | bytes) and is_shipped(source):
         location = "the content" if isinstance(source, bytes) else source
         raise InputError(f"{location}: is compiled already; load it with crosschip.load_compiled")

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileRequest:
-    """All that decides what a model is compiled to, but for the model and the installed devices.
+    """The arguments of `compile` that determine the result, without the model.
 
     Attributes:
-        devices: the devices that the model may go to.
-        shapes: the sizes that the model leaves open.
+        devices: the candidate devices.
+        shapes: the shapes, ranges, profiles and buckets of dynamic dimensions.
         settings: precision, threads, runs at once, performance, properties.
-        demanded: the properties of devices that must be among those opened.
-        placement: the caller's constraints on which device runs what.
+        required_properties: the properties whose devices must be among the opened ones.
+        placement: the caller's constraints on the devices of operations.
         budget: the largest cost of compiling.
 
     Raises:
@@ -35,21 +35,28 @@ class CompileRequest:
     devices: Devices
     shapes: ShapeOptions = field(default_factory=ShapeOptions)
     settings: Configuration = field(default_factory=Configuration)
-    demanded: Properties = field(default_factory=dict)
+    required_properties: Properties = field(default_factory=dict)
     placement: PlacementOptions = field(default_factory=PlacementOptions)
     budget: Budget | None = None
 
     def words(self) -> str:
-        """A text that two requests share only if they are equal.
+        """Return a text of all fields, equal for equal requests only.
 
-        It has every field in it, with the content of configurations that are in files.
+        Configuration files enter with their content.
 
         Raises:
-            InputError: a configuration is not of its form, or cannot be read.
-            TypeError: a value is of a type that has no such text, as an instance of a device.
+            InputError: a configuration is malformed, or cannot be read.
+            TypeError: a value's type has no canonical text, like an instance of a device.
         """
         placement = self.placement
-        constraints = placement.words(), placement.float32_words(), placement.isolate
+        constraints = placement.words(), placement.float32_entries(), placement.isolate
         return canonical(
-            [self.devices, self.shapes, self.settings, self.demanded, constraints, self.budget]
+            [
+                self.devices,
+                self.shapes,
+                self.settings,
+                self.required_properties,
+                constraints,
+                self.budget,
+            ]
         )

@@ -21,22 +21,21 @@ from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile.assembly import assemble
 from crosschip.runtime.compile.automatic import Automatic
-from crosschip.runtime.compile.devices import instances
+from crosschip.runtime.compile.devices import caller_devices
 from crosschip.runtime.compile.preparation import Preparation, engine_settings, prepare
+from crosschip.runtime.compile.programs import cache_entries, cache_word
 from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.compile.segments import (
     Compilation,
-    cache_word,
-    entries_of,
-    limited,
+    cost_limit,
     place_and_build,
     record_strategies,
 )
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.details import Details
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placing import Placement, place
-from crosschip.runtime.placement.telling import SLOWEST
+from crosschip.runtime.placement.log_messages import SLOWEST
+from crosschip.runtime.placement.placement import Placement, place
 from crosschip.runtime.precisions import EXACT, name_in
 
 
@@ -46,22 +45,22 @@ def compile_model(
     """Compile a model; see `crosschip.compile`.
 
     Args:
-        source: the model, or what `crosschip.load` takes for one.
+        source: the model, or an argument for `crosschip.load`.
         request: the request.
         store: the store of compiled programs; `None` for none.
-        token: the name under which the whole is stored, as in `CacheOptions`.
+        token: the name under which the compiled model is stored, as in `CacheOptions`.
 
     Raises:
         Error: as for `crosschip.compile`.
     """
     with ExitStack() as owned:
-        task = _task(source, request, store, owned, token)
+        task = _create_task(source, request, store, owned, token)
         if token and store is not None:
             compiled = task.load_or_compile(store)
         else:
             compiled = task.compile(store)
         owned.pop_all()
-    compiled.own(task.opened_devices(instances(request.devices)))
+    compiled.own(task.opened_devices(caller_devices(request.devices)))
     return compiled
 
 
@@ -71,17 +70,17 @@ def compile_substitute(
     """Compile the substitute of a compiled model that cannot run.
 
     Args:
-        source: what the model is loaded from.
+        source: the model, or an argument for `crosschip.load`.
         request: the request.
         store: the store of compiled programs; `None` for none.
-        lost: the device to leave out; `None` for none: then devices only get what they compute
+        lost: the device to leave out. If `None`, devices only get operations that they compute
             right for all inputs.
 
     Raises:
         Error: as for `crosschip.compile`.
     """
     with ExitStack() as owned:
-        task = _task(source, request, store, owned)
+        task = _create_task(source, request, store, owned)
         compiled = task.compile_unconditionally() if lost is None else task.compile_without(lost)
         owned.pop_all()
     compiled.own(task.opened_devices())
@@ -101,11 +100,11 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         model, devices, options = prepared.model, prepared.devices, prepared.options
         choice: Choice | None = None
         if request.devices == "auto" and len(devices) > 1:
-            choice = Automatic(model, devices, options, store).remembered()
-            devices = _in_order(prepared, choice)
-        devices, constraints = prepared.constrained(devices)
+            choice = Automatic(model, devices, options, store).stored_choice()
+            devices = _order_devices(prepared, choice)
+        devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(devices, options, buckets=prepared.buckets)
-        with limited(model.name, request.budget):
+        with cost_limit(model.name, request.budget):
             queries = compilation.queries()
             placement = place(model, queries, constraints=constraints, ask_all=True, partial=True)
             record_strategies(placement, compilation)
@@ -115,7 +114,7 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         return placement
 
 
-def _task(
+def _create_task(
     source: Model | Any,
     request: CompileRequest,
     store: Store | None,
@@ -136,10 +135,10 @@ class _Task:
 
     Attributes:
         prepared: the prepared request.
-        token: the name under which the whole is stored.
+        token: the name under which the compiled model is stored.
         store: the store of compiled programs; `None` for none.
         automatic: whether the order of the devices is measured.
-        conditions: whether devices may get what they compute right for some inputs only.
+        conditions: whether devices may get operations that they compute right for some inputs only.
         fingerprints: the fingerprints of the model's constants, for all keys.
     """
 
@@ -158,8 +157,8 @@ class _Task:
             auto = Automatic(prepared.model, devices, prepared.options, store, self.fingerprints)
         moves = request.placement.moves or bool(prepared.mixed.in_float32)
         if auto is not None and moves:
-            devices = _in_order(prepared, auto.remembered())
-        devices, constraints = prepared.constrained(devices)
+            devices = _order_devices(prepared, auto.stored_choice())
+        devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(
             devices, prepared.options, store, constraints, request.budget, prepared.buckets,
             conditions=self.conditions, fingerprints=self.fingerprints,
@@ -172,7 +171,7 @@ class _Task:
             self.fingerprints.release()
 
     def load_or_compile(self, store: Store) -> CompiledModel:
-        """Load the compiled model that a store holds under the token, or compile and store it."""
+        """Load the compiled model under the token from a store, or compile and store it."""
         # Imported late: most calls have no token.
         from crosschip.runtime.artifact.token_store import TokenStore
 
@@ -190,18 +189,18 @@ class _Task:
     def compile_without(self, lost: str) -> CompiledModel:
         """Compile the model for all devices but one."""
         devices = self.prepared.devices
-        left = {n: d for n, d in devices.items() if lost not in (n, name_in(EXACT, n))}
-        prepared = replace(self.prepared, devices=left)
+        remaining = {n: d for n, d in devices.items() if lost not in (n, name_in(EXACT, n))}
+        prepared = replace(self.prepared, devices=remaining)
         store = None if self.token else self.store
         return replace(self, prepared=prepared, automatic=False).compile(store)
 
     def compile_unconditionally(self) -> CompiledModel:
-        """Compile the model without what devices compute right for some inputs only."""
+        """Compile the model without operations that devices compute right for some inputs only."""
         store = None if self.token else self.store
         return replace(self, conditions=False, automatic=False).compile(store)
 
     def opened_devices(self, callers: Sequence[Device] = ()) -> Iterable[GuardedDevice]:
-        """Return the devices that are not the caller's."""
+        """Return the devices that were opened here, not by the caller."""
         return [d for d in self.prepared.devices.values() if d.device not in callers]
 
     def _compile_fastest(self, auto: Automatic, compilation: Compilation) -> CompiledModel:
@@ -229,18 +228,18 @@ class _Task:
         record_strategies(placement, compilation)
         placement.settings = engine_settings(compilation.devices, prepared.options)
         placement.in_float = prepared.mixed.operations
-        words = [one.cache for one in built]
+        words = [item.cache for item in built]
         several = len(prepared.devices) > 1
         details = Details(
             lambda: placement,
             self._identify,
             self.compile_without if several else None,
             self.compile_unconditionally if several and self.conditions else None,
-            entries_of(built),
+            cache_entries(built),
         )
         return assemble(
             placement,
-            [one.program for one in built],
+            [item.program for item in built],
             compilation.devices,
             prepared.options,
             details,
@@ -251,7 +250,7 @@ class _Task:
 
     @property
     def _identify(self) -> Callable[[], Identity]:
-        """Return a function that computes the identity, and holds nothing else of the task."""
+        """Return a function that computes the identity, without a reference to the task."""
         prepared = self.prepared
         padded = sorted((name, list(sizes)) for name, sizes in prepared.buckets.items())
         in_float32 = [operation.name for operation in prepared.mixed.in_float32]
@@ -278,7 +277,7 @@ def _identity(
     token: str,
     fingerprints: Fingerprints,
 ) -> Identity:
-    """Compute the identity of a compiled model; without a token, one is derived from the rest."""
+    """Compute the identity of a compiled model; a missing token is derived from the request."""
     key = model_key(model, fingerprints)
     request = request_key(key, devices, options, key_options)
     return Identity(token or request[:_TOKEN_DIGITS], key, request)
@@ -287,16 +286,16 @@ def _identity(
 def _count_supported(prepared: Preparation, device: GuardedDevice) -> int:
     """Count the operations of the model that a device supports."""
     model = prepared.model
-    with limited(model.name, prepared.request.budget):
+    with cost_limit(model.name, prepared.request.budget):
         queries = Compilation({device.name: device}, prepared.options).queries()
         placement = place(model, queries, partial=True)
     return len(placement.decisions) - len(placement.unplaced)
 
 
-def _in_order(prepared: Preparation, choice: Choice | None) -> Mapping[str, GuardedDevice]:
-    """Return the devices in the chosen order; without a choice, by the operations they support."""
+def _order_devices(prepared: Preparation, choice: Choice | None) -> Mapping[str, GuardedDevice]:
+    """Return the devices in the chosen order; without a choice, by supported operations."""
     devices = prepared.devices
     if choice is not None:
         return {name: devices[name] for name in choice.order}
     counts = {name: _count_supported(prepared, device) for name, device in devices.items()}
-    return dict(sorted(devices.items(), key=lambda one: (one[0] == SLOWEST, -counts[one[0]])))
+    return dict(sorted(devices.items(), key=lambda item: (item[0] == SLOWEST, -counts[item[0]])))

@@ -1,4 +1,4 @@
-"""Calls of foreign code, and the errors that come of them."""
+"""Calls of foreign code, and the errors for its exceptions."""
 
 from __future__ import annotations
 
@@ -22,59 +22,58 @@ T = TypeVar("T")
 
 
 def first_line(error: BaseException) -> str:
-    """The text of an exception of foreign code, short enough for a message of ours."""
+    """Return the type and first line of an exception of foreign code."""
     try:
         lines = str(error).strip().splitlines()
-    except Exception:  # even telling what went wrong is foreign code
+    except Exception:  # the exception's `__str__` is foreign code too
         lines = []
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def failure(name: str, doing: str, error: BaseException) -> DeviceError:
-    """The error to raise for what foreign code raised.
+    """Return the error to raise for an exception of foreign code.
 
     Args:
-        name: the device's.
-        doing: what it was asked for, as in `running`.
-        error: what it raised.
+        name: the name of the device.
+        doing: the task of the call, as in `running`.
+        error: the exception.
     """
-    own = isinstance(error, Error)
-    message = (
-        first_line(error).removeprefix(f"{type(error).__name__}: ") if own else first_line(error)
-    )
-    if not own:
+    message = first_line(error)
+    if isinstance(error, Error):
+        message = message.removeprefix(f"{type(error).__name__}: ")
+    else:
         message = f"failed while {doing}: {message}"
     if isinstance(error, CompileError):
-        named = CompileError(_signed(name, message))
+        named = CompileError(_prefixed(name, message))
         named.operations = error.operations
         return named
     if isinstance(error, OutOfRange):
         return error
     if isinstance(error, DeviceLost):
-        return DeviceLost(_signed(name, message), error.seconds, name)
-    return DeviceError(_signed(name, message))
+        return DeviceLost(_prefixed(name, message), error.seconds, name)
+    return DeviceError(_prefixed(name, message))
 
 
-def _signed(name: str, message: str) -> str:
+def _prefixed(name: str, message: str) -> str:
     return message if message.startswith((f"{name} ", f"{name}:")) else f"{name}: {message}"
 
 
 def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> T:
-    """The result of a device's function.
+    """Call a device's function and return its result.
 
     Raises:
-        DeviceError: it raised something.
+        DeviceError: the function raised an exception.
         ModelFileError: a file of the model has changed.
     """
     try:
         return function(*arguments)
     except (ModelFileError, Abandoned):
         raise
-    except BaseException as error:  # foreign code: whatever it raises is its failure
+    except BaseException as error:  # any exception of foreign code is its failure
         raise_interruption(error)
         raise failure(name, doing, error) from error
 
 
 def kind_of(value: object) -> str:
-    """The sort of thing that a device returned, in words."""
+    """Return the type of a device's result, in words."""
     return "None" if value is None else f"an object of type {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Devices as the runtime uses them."""
+"""The guard of a device: calls through it are checked."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ T = TypeVar("T")
 logger = logging.getLogger("crosschip")
 
 _compilers: defaultdict[type[Device], threading.RLock] = defaultdict(threading.RLock)
-"""The lock of each class of devices that compiles one model at a time."""
+"""A lock for each class of devices that compiles one model at a time."""
 
 
 class GuardedDevice(Closing):
-    """A device as the runtime uses it.
+    """A device whose exceptions become errors and whose results are checked.
 
     Attributes:
-        name: what the device is called, here and in every message.
+        name: the name of the device, also in messages.
         device: the device itself.
-        precision: the one that it computes in, whatever a compilation is to; `None` for that.
-        version, vendor, kind, capabilities, properties: what it says of itself, asked for once.
+        precision: the precision that replaces that of compile options; `None` to keep it.
+        version, vendor, kind, capabilities, properties: the device's properties, queried once.
 
     Raises:
-        DeviceError: it does not say what it is in the types that the contract asks for.
+        DeviceError: a property has not the type of the driver contract.
     """
 
     def __init__(self, device: Device, name: str, precision: Precision | None = None) -> None:
@@ -73,7 +73,7 @@ class GuardedDevice(Closing):
         types = self.capabilities.lacking
         self._target: Device | Retyping = device
         if types:
-            # Few devices lack any, and it needs the operators.
+            # Imported late: few devices lack types, and the import includes the operators.
             from crosschip.lowering.type_conversion import Retyping
 
             self._target = Retyping(device, types)
@@ -83,33 +83,33 @@ class GuardedDevice(Closing):
 
     @cached_property
     def code(self) -> str:
-        """The digest of the device's code, where no installed distribution holds it."""
+        """The digest of the device's code if it is in no installed distribution."""
         return self._text("code")
 
     @cached_property
     def compile_properties(self) -> Mapping[str, str]:
-        """The settings that its programs depend on."""
+        """The settings that the device's programs depend on."""
         doing = "telling the properties that it compiles with"
         return self._checked(doing, dict, lambda: dict(self.device.compile_properties))
 
     def effective_options(self, options: Options) -> Options:
-        """The options of a compilation as they are for this device."""
+        """Return compile options with the device's precision."""
         if self.precision is None:
             return options
         return replace(options, precision=self.precision)
 
     def query(self, model: Model, options: Options) -> Offer:
-        """The device's answer about every operation; where it is no answer, the device declines."""
+        """Return the device's offer; operations without a valid answer are declined."""
         options = self.effective_options(options)
         try:
             return self._offer(model, options)
         except DeviceError as error:
             if type(self.device).query is Device.query:
                 return Offer([self._answer(operation, options) for operation in model.operations])
-            return Offer([_silent(operation, error) for operation in model.operations])
+            return Offer([_failed_query(operation, error) for operation in model.operations])
 
     def compile(self, model: Model, options: Options) -> GuardedProgram:
-        """Compile.
+        """Compile a model.
 
         Raises:
             CompileError: the device failed.
@@ -140,14 +140,14 @@ class GuardedDevice(Closing):
         )
 
     def operators(self) -> Collection[str]:
-        """The operators that it runs in some form; none if it fails to say."""
+        """Return the operators that the device supports in some form; none after an error."""
         try:
             return frozenset(call(self.name, "listing operators", self.device.operators))
         except (DeviceError, TypeError):
             return frozenset()
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
-        """The engine's settings that performance modes stand for; none if it fails to say."""
+        """Return the engine's settings for each performance mode; none after an error."""
         return self._mapping(self.device.modes)
 
     def allocate(self, element_type: ElementType, shape: Sequence[int]) -> Buffer:
@@ -159,18 +159,18 @@ class GuardedDevice(Closing):
         return call(self.name, "allocating memory", self.device.allocate, element_type, shape)
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
-        """The settings that the engine gets for these options; none if it fails to say."""
+        """Return the engine's settings for compile options; none after an error."""
         return self._mapping(self.device.engine_settings, self.effective_options(options))
 
     def close(self) -> None:
-        """Close the device; if it fails to, that is a warning."""
+        """Close the device; log its error as a warning."""
         try:
             call(self.name, "closing", self.device.close)
         except DeviceError as error:
             logger.warning("%s", error)
 
     def _compiler(self) -> AbstractContextManager[object]:
-        """What a compilation holds: a lock if the device compiles one model at a time."""
+        """Return the context of a compilation: a lock if the device compiles one at a time."""
         if self.capabilities.parallel_compile:
             return nullcontext()
         return _compilers[type(self.device)]
@@ -188,32 +188,32 @@ class GuardedDevice(Closing):
         offer = call(self.name, "answering", self._target.query, model, options)
         count = len(model.operations)
         if not isinstance(offer, Offer):
-            self._broke(f"answered with {kind_of(offer)}, not with an Offer")
+            self._raise_violation(f"answered with {kind_of(offer)}, not with an Offer")
         answers, groups = (
             call(self.name, "answering", tuple, part) for part in (offer.answers, offer.groups)
         )
         if len(answers) != count:
-            self._broke(f"gave {len(answers)} answers about {count} operations")
+            self._raise_violation(f"gave {len(answers)} answers about {count} operations")
         for answer in answers:
             if not isinstance(answer, Support):
-                self._broke(f"answered with {kind_of(answer)}, not with Support")
+                self._raise_violation(f"answered with {kind_of(answer)}, not with Support")
         call(self.name, "answering", _check_groups, groups, count)
         return Offer(answers, groups)
 
     def _answer(self, operation: Operation, options: Options) -> Support:
-        """The answer about one operation, where one about another broke off all of them."""
+        """Return the answer about one operation, after the query about all has failed."""
         try:
             answer = call(self.name, "answering", self._target.supports, operation, options)
             if not isinstance(answer, Support):
-                self._broke(f"answered with {kind_of(answer)}, not with Support")
+                self._raise_violation(f"answered with {kind_of(answer)}, not with Support")
             return answer
         except DeviceError as error:
-            return _silent(operation, error)
+            return _failed_query(operation, error)
 
     def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
         if not isinstance(program, Program):
-            self._broke(f"returned {kind_of(program)} while {doing}, not a Program")
-        # Imported while the engine loads its program, where there is one to load.
+            self._raise_violation(f"returned {kind_of(program)} while {doing}, not a Program")
+        # Imported late, while the engine loads its program.
         from crosschip.runtime.guard.programs import GuardedProgram
 
         alignment = self.capabilities.alignment
@@ -227,15 +227,17 @@ class GuardedDevice(Closing):
     def _checked(self, doing: str, kind: type[T], ask: Callable[[], object]) -> T:
         answer = call(self.name, doing, ask)
         if not isinstance(answer, kind):
-            self._broke(f"answered with {kind_of(answer)} while {doing}, not with {kind.__name__}")
+            self._raise_violation(
+                f"answered with {kind_of(answer)} while {doing}, not with {kind.__name__}"
+            )
         return answer
 
-    def _broke(self, how: str) -> NoReturn:
+    def _raise_violation(self, how: str) -> NoReturn:
         raise DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
 
 
-def _silent(operation: Operation, error: DeviceError) -> Support:
-    """The answer about an operation that the device fails to give."""
+def _failed_query(operation: Operation, error: DeviceError) -> Support:
+    """Return the refusal of an operation after an error of the device."""
     return Support.no(operation, "", str(error), Rule.FAILURE)
 
 
@@ -248,18 +250,18 @@ def _check_groups(groups: Sequence[Any], count: int) -> None:
 def on_death(
     devices: Iterable[GuardedDevice], callback: Callable[[str], None]
 ) -> Callable[[], None]:
-    """Call a function whenever the driver process of a device dies; see `CompiledModel.on_death`.
+    """Register a callback for the death of devices' driver processes.
 
     Returns:
         A function that removes the callback.
     """
     removals = [
         call(device.name, "taking note", device.device.on_death, callback)
-        for device in {id(one.device): one for one in devices}.values()
+        for device in {id(item.device): item for item in devices}.values()
     ]
 
     def remove() -> None:
-        for one in removals:
-            one()
+        for item in removals:
+            item()
 
     return remove

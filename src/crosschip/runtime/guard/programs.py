@@ -1,4 +1,4 @@
-"""Programs as the runtime uses them."""
+"""The guard of a program: its outputs are checked against the model."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ logger = logging.getLogger("crosschip")
 
 _BYTES = bytes | bytearray | memoryview
 
-_REMEMBERED = 512
-"""Sets of shapes that need no second look: a decoder's, say, which grow from token to token."""
+_MAX_ACCEPTED = 512
+"""The most sets of shapes that are accepted without another check, as of a decoder."""
 
 
 class GuardedProgram(SegmentProgram):
-    """A program as the runtime uses it.
+    """A program whose exceptions become errors and whose outputs are checked.
 
     Args:
-        name: the device's.
-        device: the device itself; `None` for a program of the runtime's own.
-        program: the program itself.
-        model: what it was compiled from.
-        alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
-        parts: the programs of bodies that a program of the runtime's own runs, and closes.
+        name: the name of the device.
+        device: the device; `None` for a program of the runtime.
+        program: the program.
+        model: the model that it was compiled from.
+        alignment: the alignment of the inputs' memory, in bytes.
+        parts: the programs of bodies that a program of the runtime runs and closes.
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class GuardedProgram(SegmentProgram):
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
         self._tensors_in, self._tensors_out = map(tensors_among, (self._inputs, self._types))
         self._in_memory = not in_python
-        self._fit = ShapeCheck(self._types, self._reader)
+        self._shape_check = ShapeCheck(self._types, self._reader)
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
-        # What the sizes of inputs are known by: what shows them, or if that is not all, all shapes.
-        self._places = self._reader.locations if self._reader.is_complete else None
+        # The locations of sizes in the inputs' shapes; `None` if they do not determine all shapes.
+        self._size_locations = self._reader.locations if self._reader.is_complete else None
         self._accepted: dict[tuple[Any, ...], tuple[Sequence[Shape], int, int]] = {}
         self._segment = model.name
         sides = self._inputs, self._types
         self._open = any(type_.static_shape is None for side in sides for type_ in side)
         fixed = not (self._open or self._objects or self._rules)
         self._fixed = [type_.static_shape for type_ in self._types] if fixed else None
-        # Added to without a lock: between reading and writing a number no other thread comes.
+        # Counted without a lock, which may lose counts but costs no time in a run.
         self._runs = 0
         self._bytes_in, self._bytes_out = (
             0 if self._open else sum(map(bytes_of, side)) for side in sides
@@ -104,34 +104,34 @@ class GuardedProgram(SegmentProgram):
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         if self._alignment > 1:
-            inputs = self._arranged(inputs)
+            inputs = self._align_inputs(inputs)
         try:
             outputs = self._run(inputs)
-        except BaseException as error:  # foreign code: whatever it raises is its failure
+        except BaseException as error:  # any exception of foreign code is its failure
             raise_interruption(error)
             raise failure(self.name, "running", error) from error
         return self._checked(inputs, outputs)
 
-    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
-        inputs = self._arranged(inputs)
+    def run_into(self, inputs: Sequence[Array], targets: Sequence[Array | None]) -> Sequence[Array]:
+        inputs = self._align_inputs(inputs)
         usable = [
-            place if place is not None and self._writes(type_, place, inputs) else None
-            for type_, place in zip(self._types, places, strict=True)
+            target if target is not None and self._is_writable(type_, target, inputs) else None
+            for type_, target in zip(self._types, targets, strict=True)
         ]
         results = call(self.name, "running", self.program.run_into, inputs, usable)
         return self._checked(inputs, results)
 
-    def around(self, program: Program, model: Model | None = None) -> GuardedProgram:
-        """The same guard around another program on the same device, for the same model or another.
+    def with_program(self, program: Program, model: Model | None = None) -> GuardedProgram:
+        """Return a guard of another program on the same device.
 
         Args:
             program: the program.
-            model: what it was compiled from, if it is another.
+            model: the model that it was compiled from, if it is another.
         """
         return GuardedProgram(self.name, self.device, program, model or self.model, self._alignment)
 
     def count_run(self) -> None:
-        """Count a run that some session of the program did."""
+        """Count a run of a session of the program."""
         self._runs += 1
 
     def owns(self, buffer: Buffer) -> bool:
@@ -144,13 +144,13 @@ class GuardedProgram(SegmentProgram):
         if not isinstance(submission, Submission):
             raise self._mismatch(f"returned {kind_of(submission)} where a Submission belongs")
         buffers: list[Buffer] = call(self.name, "taking on a run", list, submission.outputs)
-        wanted = len(self._outputs) + len(self._rules)
-        if len(buffers) != wanted:
-            raise self._mismatch(f"returned {len(buffers)} outputs where {wanted} belong")
+        count = len(self._outputs) + len(self._rules)
+        if len(buffers) != count:
+            raise self._mismatch(f"returned {len(buffers)} outputs where {count} belong")
         for (name, operand), buffer in zip(self._outputs, buffers, strict=False):
             if not isinstance(buffer, Buffer):
                 raise self._mismatch(f"returned {kind_of(buffer)} for {name!r}, not a Buffer")
-            dtype, shape = call(self.name, "describing a buffer", _described, buffer)
+            dtype, shape = call(self.name, "describing a buffer", _describe_buffer, buffer)
             self._check_type(name, operand.type, dtype, shape, {})
         self._runs += 1
         if self._open:
@@ -178,10 +178,10 @@ class GuardedProgram(SegmentProgram):
             yield from part.statistics()
 
     def save(self) -> bytes | None:
-        """The program's bytes.
+        """Return the bytes of the program; `None` if the device cannot save it.
 
         Raises:
-            DeviceError: the device failed, or returned something else.
+            DeviceError: the device failed, or returned another type.
         """
         saved = call(self.name, "saving a program", self.program.save)
         if saved is not None and not isinstance(saved, _BYTES):
@@ -189,11 +189,11 @@ class GuardedProgram(SegmentProgram):
         return saved
 
     def saving(self) -> Callable[[], Sequence[bytes | memoryview] | None] | None:
-        """Makes the parts of the program's bytes when it is called; `None` if there are none.
+        """Return a function that saves the program; `None` if the device cannot save it.
 
         Raises:
-            DeviceError: the device failed, or returned something else; what is returned raises it,
-                too.
+            DeviceError: the device failed, or returned another type; also when the function is
+                called.
         """
         make = call(self.name, "saving a program", self.program.saving)
         if callable(make):
@@ -222,28 +222,28 @@ class GuardedProgram(SegmentProgram):
         except DeviceError as error:
             logger.warning("%s", error)
 
-    def _arranged(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Inputs in memory that is aligned as the device asks."""
-        arrays = [_aligned(array, self._alignment) for array in inputs]
+    def _align_inputs(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Return the inputs in memory with the device's alignment."""
+        arrays = [_align(array, self._alignment) for array in inputs]
         for array, original in zip(arrays, inputs, strict=True):
             if array is not original:
                 self.copies.add(Copied.INPUT, array)
         return arrays
 
-    def _writes(self, type_: TensorType, place: Array, inputs: Sequence[Array]) -> bool:
-        """Tell whether a program may write an output of the type into a place."""
+    def _is_writable(self, type_: TensorType, target: Array, inputs: Sequence[Array]) -> bool:
+        """Return whether a program may write an output of the type into an array."""
         return (
-            type(place) is np.ndarray
-            and place.dtype == type_.element_type.dtype
-            and place.shape == type_.static_shape
-            and place.flags.c_contiguous
-            and place.flags.aligned
-            and place.ctypes.data % self._alignment == 0
-            and not any(np.may_share_memory(place, array) for array in inputs)
+            type(target) is np.ndarray
+            and target.dtype == type_.element_type.dtype
+            and target.shape == type_.static_shape
+            and target.flags.c_contiguous
+            and target.flags.aligned
+            and target.ctypes.data % self._alignment == 0
+            and not any(np.may_share_memory(target, array) for array in inputs)
         )
 
     def _checked(self, inputs: Sequence[Array], outputs: Any) -> Sequence[Array]:
-        """The results of a run, once they are what the model declares."""
+        """Check the results of a run against the model and return them; count the run."""
         try:
             for index, dtype in enumerate(self._dtypes):
                 array = outputs[index]
@@ -262,8 +262,8 @@ class GuardedProgram(SegmentProgram):
                     return cast(Sequence[Array], outputs)
                 read = (
                     tuple([array.shape for array in inputs])
-                    if self._places is None
-                    else tuple([inputs[index].shape[axis] for index, axis in self._places])
+                    if self._size_locations is None
+                    else tuple([inputs[index].shape[axis] for index, axis in self._size_locations])
                 )
         except (TypeError, IndexError, AttributeError, KeyError):
             raise self._mismatch(f"returned {kind_of(outputs)} where outputs belong") from None
@@ -271,7 +271,7 @@ class GuardedProgram(SegmentProgram):
         if accepted is None or shapes != accepted[0]:
             self._check_shapes(shapes, inputs, outputs)
             accepted = shapes, self._bytes_of(inputs), self._bytes_of(outputs)
-            if len(self._accepted) >= _REMEMBERED:
+            if len(self._accepted) >= _MAX_ACCEPTED:
                 self._accepted.clear()
             self._accepted[read] = accepted
         self._runs += 1
@@ -289,7 +289,7 @@ class GuardedProgram(SegmentProgram):
     def _as_declared(self, index: int, array: object) -> Array:
         name, dtype = self._outputs[index][0], self._dtypes[index]
         if type(array) is np.ndarray and array.dtype == dtype:
-            # The same elements by another name, such as NumPy's two names for a type of 64 bits.
+            # An equal type with another identity, as NumPy has two for integers of 64 bits.
             return array.view(dtype)
         if self._types[index].element_type is ElementType.OBJECT:
             raise self._mismatch(
@@ -307,18 +307,18 @@ class GuardedProgram(SegmentProgram):
     def _check_shapes(
         self, of_outputs: Sequence[Shape], inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
-        wanted = len(self._outputs) + len(self._rules)
-        if len(outputs) != wanted:
-            raise self._mismatch(f"returned {len(outputs)} outputs where {wanted} belong")
+        count = len(self._outputs) + len(self._rules)
+        if len(outputs) != count:
+            raise self._mismatch(f"returned {len(outputs)} outputs where {count} belong")
         sizes = self._reader.read(shapes_of(self._tensors_in, inputs))
-        if self._fit.fits(of_outputs, sizes):
+        if self._shape_check.fits(of_outputs, sizes):
             return
         for (name, operand), array in zip(self._outputs, outputs, strict=False):
             if operand.type.element_type is not ElementType.OBJECT:
                 self._check_type(name, operand.type, array.dtype, array.shape, sizes)
 
     def _bytes_of(self, values: Sequence[Array]) -> int:
-        """The bytes of inputs or outputs; none of Python's objects."""
+        """Return the bytes of inputs or outputs, without those of Python objects."""
         if self._in_memory:
             return sum([value.nbytes for value in values])
         return sum([v.nbytes for v in values if type(v) is np.ndarray and not v.dtype.hasobject])
@@ -345,16 +345,16 @@ class GuardedProgram(SegmentProgram):
 
 
 def tensors_among(types: Sequence[TensorType]) -> list[bool]:
-    """For each value of these types, whether it is a tensor."""
+    """Return, for each type, whether its values are tensors."""
     return [type_.element_type is not ElementType.OBJECT for type_ in types]
 
 
 def shapes_of(tensors: Sequence[bool], values: Sequence[Array]) -> list[tuple[int, ...]]:
-    """The shapes of values, and of arrays behind them; what is no tensor has no axes.
+    """Return the shapes of values; `()` for objects.
 
     Args:
-        tensors: whether each is a tensor, but for those behind them.
-        values: the values, and the arrays.
+        tensors: whether each value is a tensor; further values are.
+        values: the values.
     """
     if False not in tensors:
         return [value.shape for value in values]
@@ -362,19 +362,19 @@ def shapes_of(tensors: Sequence[bool], values: Sequence[Array]) -> list[tuple[in
     return [value.shape if is_tensor else () for is_tensor, value in pairs]
 
 
-def _described(buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
+def _describe_buffer(buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
     return buffer.element_type.dtype, tuple(buffer.shape)
 
 
-def _aligned(array: Array, alignment: int) -> Array:
-    """The array, or a copy of it, in memory that begins at a multiple of `alignment` bytes."""
+def _align(array: Array, alignment: int) -> Array:
+    """Return the array, or a copy in memory that begins at a multiple of `alignment` bytes."""
     if alignment == 1 or type(array) is not np.ndarray or array.dtype.hasobject:
         return array
     if array.ctypes.data % alignment == 0:
         return array
-    room = np.empty(array.nbytes + alignment, np.uint8)
-    start = -room.ctypes.data % alignment
-    copy: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    memory = np.empty(array.nbytes + alignment, np.uint8)
+    start = -memory.ctypes.data % alignment
+    copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
@@ -384,7 +384,7 @@ def _may_be(declared: Dim, size: int) -> bool:
 
 
 def bytes_of(type_: TensorType) -> int:
-    """The bytes of a tensor of a type, all sizes of which are known; none of Python's objects."""
+    """Return the bytes of a tensor of a static type; 0 for Python objects."""
     if type_.element_type in PYTHONS_TYPES:
         return 0
     return math.prod(type_.static_shape or ()) * type_.element_type.dtype.itemsize

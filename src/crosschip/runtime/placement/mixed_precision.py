@@ -17,8 +17,8 @@ from crosschip.lowering.mixed_precision import InFloat, is_quantized
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.passes import simplify
-from crosschip.runtime.placement.constraining import warn_of_unmatched
-from crosschip.runtime.placement.mixed import Mixed
+from crosschip.runtime.placement.allowed_devices import warn_of_unmatched
+from crosschip.runtime.placement.constraints import MixedPrecisionModel
 from crosschip.runtime.placement.partition import Entry, matches, parse
 from crosschip.runtime.placement.sources import Source, sources_of
 
@@ -27,9 +27,9 @@ _ARGUMENT = "mixed_precision"
 logger = logging.getLogger("crosschip")
 
 
-def mixed(
+def mix_precision(
     configuration: str | bytes | Path, model: Model, original: Model, reduced: Sequence[str]
-) -> Mixed:
+) -> MixedPrecisionModel:
     """Return a model in which the operators of a configuration compute in float32.
 
     Warns of entries that match nothing or have no effect.
@@ -57,9 +57,9 @@ def mixed(
     if reduced:
         for entry, matched in matches(entries, sources_of(model)).items():
             line = f"line {entry.line} of {_ARGUMENT}, {entry.brief!r}"
-            own = [operation for operation in _all_of(matched) if _is_reduced(operation)]
-            lines.update(dict.fromkeys(own, line))
-            if not own and sources_by_entry[entry] and not quantized[entry]:
+            reduced_operations = [o for o in _all_of(matched) if _is_reduced(o)]
+            lines.update(dict.fromkeys(reduced_operations, line))
+            if not reduced_operations and sources_by_entry[entry] and not quantized[entry]:
                 _warn(entry, "names nothing that computes on reals")
     else:
         for entry in entries:
@@ -67,11 +67,11 @@ def mixed(
                 _warn(entry, _no_effect(sources_by_entry[entry], model))
     names.update(operation.name for operation in lines)
     ordered = [o.name for o in walk_operations(model) if o.name in names]
-    return Mixed(model, tuple(dict.fromkeys(ordered)), lines)
+    return MixedPrecisionModel(model, tuple(dict.fromkeys(ordered)), lines)
 
 
 def _quantized(sources: Sequence[Source], model: Model) -> list[Operation]:
-    """Return the operations of some sources that compute on quantized tensors and can on floats."""
+    """Return the operations of sources that compute on quantized tensors but can on floats."""
     top = frozenset(model.operations)
     return [
         operation
@@ -94,7 +94,7 @@ def _all_of(sources: Sequence[Source]) -> list[Operation]:
 
 
 def _is_reduced(operation: Operation) -> bool:
-    """Return whether an operation reads or writes float32, which the precision would change."""
+    """Return whether an operation reads or writes float32, which a lower precision changes."""
     operands: list[Operand | None] = [*operation.inputs, *operation.outputs]
     return any(o is not None and o.type.element_type is ElementType.FLOAT32 for o in operands)
 
@@ -104,7 +104,7 @@ def _warn(entry: Entry, why: str) -> None:
 
 
 def _no_effect(sources: Sequence[Source], model: Model) -> str:
-    """Return in words why nothing of some operators is quantized."""
+    """Return why the configuration has no effect on some operators."""
     fitting = [source for source in sources if _computes_on_reals(source)]
     if not fitting:
         return "names arithmetic on integers, and stays as it is"
@@ -117,8 +117,7 @@ def _no_effect(sources: Sequence[Source], model: Model) -> str:
 def _computes_on_reals(source: Source) -> bool:
     """Return whether all operations of a source compute on floats or on quantized tensors.
 
-    ONNX operators that define the integer arithmetic (`MatMulInteger`) are imported as that
-    arithmetic.
+    ONNX operators that are defined by integer arithmetic (`MatMulInteger`) are imported as such.
     """
     return all(
         operand.type.quantization is not None or operand.type.element_type in FLOATS

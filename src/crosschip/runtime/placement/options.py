@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crosschip.hal import Kind
-    from crosschip.runtime.placement.constraints import Constraints, Home
+    from crosschip.runtime.placement.constraints import AllowedDevices, Constraints
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,11 @@ class PlacementOptions:
         min_segment: the fewest operations of a segment; smaller segments are merged into those of
             another device that supports them, if that gives fewer segments.
         max_segments: the most segments; segments are merged until there are no more.
-        strict: whether it is an error if a device declines or fails to compile an operation that
-            it was the first choice for.
+        strict: whether it is an error if an operation's first device declines it or fails to
+            compile it.
         isolate: whether each device runs in a driver process, so that a crash of the device does
             not end the program: `openvino` stands for `openvino@driver`. Runs that were in flight
-            are repeated in the process that replaces it or, after too many crashes, on the next
-            device.
+            are repeated in a new process or, after too many crashes, on the next device.
 
     Raises:
         InputError: a value has the wrong type or is too small.
@@ -52,7 +51,7 @@ class PlacementOptions:
 
     @property
     def moves(self) -> bool:
-        """Return whether operations may run on other devices than the answers alone decide."""
+        """Return whether options other than the devices' order decide where operations run."""
         limits = self.min_segment > 1 or self.max_segments is not None
         return self.partition is not None or bool(self.pin) or limits
 
@@ -66,7 +65,7 @@ class PlacementOptions:
         partition = _entries("partition", self.partition)
         return partition, pins, self.min_segment, self.max_segments, self.strict
 
-    def float32_words(self) -> list[str]:
+    def float32_entries(self) -> list[str]:
         """Return the entries of `mixed_precision` as plain values.
 
         Raises:
@@ -90,41 +89,43 @@ class PlacementOptions:
                 f'pin is {pin!r}, but must be devices by pattern, like {{"conv2d": "openvino"}}'
             )
 
-    def constraints(self, model: Model, given: Model, kinds: Mapping[str, Kind]) -> Constraints:
-        """Return the constraints for a model; warn of entries that match nothing.
+    def constraints(self, model: Model, original: Model, kinds: Mapping[str, Kind]) -> Constraints:
+        """Return the constraints for a model; warn of entries without a match.
 
         Args:
             model: the model to place.
-            given: the model before passes.
+            original: the model before passes.
             kinds: the kind of each device, by name, in the order of preference.
 
         Raises:
-            InputError: a configuration is not of its form, a pin names no device or nothing of the
-                model, or there is no processor for what a configuration lists.
+            InputError: a configuration is malformed, a pin names an unknown device or matches no
+                operation, or no processor can run the operators of the partition.
         """
-        # What the options mean is asked only where something is placed.
+        # Imported late: a plan is loaded without placing anything.
         from crosschip.runtime.placement.constraints import Constraints
 
         return Constraints(
-            self._homes(model, given, kinds), self.min_segment, self.max_segments, self.strict
+            self._allowed_devices(model, original, kinds),
+            self.min_segment,
+            self.max_segments,
+            self.strict,
         )
 
-    def _homes(
-        self, model: Model, given: Model, kinds: Mapping[str, Kind]
-    ) -> Mapping[Operation, Home]:
-        """Return the allowed devices of the named operations, if any are named."""
+    def _allowed_devices(
+        self, model: Model, original: Model, kinds: Mapping[str, Kind]
+    ) -> Mapping[Operation, AllowedDevices]:
         if self.partition is None and not self.pin:
             return {}
-        # Seldom needed: placing a model is to take no longer for it.
-        from crosschip.runtime.placement.constraining import homes
+        # Imported late: few requests have pins or partitions.
+        from crosschip.runtime.placement.allowed_devices import allowed_devices
 
-        return homes(self.partition, self.pin or {}, model, given, kinds)
+        return allowed_devices(self.partition, self.pin or {}, model, original, kinds)
 
 
 def _entries(name: str, source: str | bytes | Path | None) -> list[str]:
     if source is None:
         return []
-    # The form of configurations is needed only where there is one.
+    # Imported late: few requests have configurations.
     from crosschip.runtime.placement.partition import words_of
 
     return words_of(source, name)

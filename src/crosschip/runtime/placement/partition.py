@@ -30,13 +30,13 @@ _LINE_END = r"\r\n|\r|\n"
 _SPACES = re.compile(r"\s*")
 _SEPARATORS = re.compile(r"[\s,]*")
 _ENDS_OF_MODEL = ("feed", "fetch")
-"""Operators of Paddle's files that hand inputs in and outputs out; lists have them."""
+"""The operators for inputs and outputs in Paddle's files; lists contain them."""
 
-_LOOKED_AT = 1000
-"""The most lines of a list that are compared with one that matches nothing."""
+_MAX_COMPARED = 1000
+"""The most lines that are compared with an entry without a match."""
 
 _MAX_BYTES = 2**26
-"""The most bytes of a configuration: some hundred for each of 100,000 operators."""
+"""The most bytes of a configuration: about 600 for each of 100,000 operators."""
 
 _MAX_LINE_LENGTH = 2**18
 """The most characters of a line: the names of some thousand operands."""
@@ -54,7 +54,7 @@ class Entry:
         type: the type of the operator.
         lists: the text after the type and its colon.
         inputs: the names of the operator's inputs, if no name contains a colon or comma.
-        outputs: the names of its outputs, likewise.
+        outputs: the names of the operator's outputs, likewise.
     """
 
     line: int
@@ -75,7 +75,7 @@ class Entry:
 
     def fits(self, origin: Origin) -> bool:
         """Return whether the inputs and outputs match an operator's."""
-        if not self._has_odd_names(origin):
+        if not self._has_separators_in_names(origin):
             usual = self.lists.count(":") < 2
             return usual and (
                 set(self.inputs) <= set(origin.inputs) and set(self.outputs) <= set(origin.outputs)
@@ -87,7 +87,7 @@ class Entry:
         return len(self.lists) in _list_ends(self.lists, starts, origin.outputs)
 
     @staticmethod
-    def _has_odd_names(origin: Origin) -> bool:
+    def _has_separators_in_names(origin: Origin) -> bool:
         return any("," in name or ":" in name for name in (*origin.inputs, *origin.outputs))
 
 
@@ -128,7 +128,7 @@ def entry_of(text: str, where: str) -> Entry:
     """Parse a single line.
 
     Raises:
-        InputError: it is malformed.
+        InputError: the line is malformed.
     """
     return _entry(text.strip(), 1, where)
 
@@ -147,17 +147,17 @@ def matches(entries: Iterable[Entry], sources: Iterable[Source]) -> Mapping[Entr
             if form.type not in by_type:
                 continue
             for entry in _candidates(form, named, by_type):
-                own = matched[entry]
-                if entry.fits(form) and not (own and own[-1] is source):
-                    own.append(source)
+                matches_of_entry = matched[entry]
+                if entry.fits(form) and matches_of_entry[-1:] != [source]:
+                    matches_of_entry.append(source)
     return matched
 
 
 def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
-    """Return the warning about an entry that matches nothing, with the closest match."""
+    """Return the warning about an entry without a match, with the closest operator."""
     forms = [form for source in sources for form in source.forms]
     types = dict.fromkeys(form.type for form in forms)
-    # Only mistakes need it.
+    # Imported late: only mistakes need it.
     from difflib import get_close_matches
 
     if entry.type not in types:
@@ -168,13 +168,13 @@ def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
         return f"the model has no operator of type {written!r}{hint}"
     if entry.lists.count(":") > 1:
         return f"{entry.brief!r} has more than two lists of names; write type:inputs:outputs"
-    wanted = {*entry.inputs, *entry.outputs}
+    names = {*entry.inputs, *entry.outputs}
     alike = sorted(
         (form for form in forms if form.type == entry.type),
-        key=lambda form: -len(wanted.intersection((*form.inputs, *form.outputs))),
+        key=lambda form: -len(names.intersection((*form.inputs, *form.outputs))),
     )
-    lines = [_shortened(line_of(form)) for form in alike[:_LOOKED_AT]]
-    near = get_close_matches(entry.brief, lines, 1, 0) if len(wanted) else lines
+    lines = [_shortened(line_of(form)) for form in alike[:_MAX_COMPARED]]
+    near = get_close_matches(entry.brief, lines, 1, 0) if len(names) else lines
     return f"no operator is {entry.brief!r}; the nearest is {near[0]!r}"
 
 
@@ -204,7 +204,8 @@ def _content(source: str | bytes | Path, where: str) -> tuple[str, str]:
         where = str(source)
         try:
             with open_regular(source) as file:
-                # One byte more than allowed shows that there is more, whatever size is claimed.
+                # One byte over the limit shows that the file is too large, whatever its stated
+                # size.
                 source = file.read(_MAX_BYTES + 1)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -232,7 +233,7 @@ def _path(text: str, where: str) -> Path | None:
     try:
         if path.is_file():
             return path
-    except OSError:  # too long for a path, say
+    except OSError:  # for example, too long for a path
         return None
     if ":" not in text and ("/" in text or "\\" in text or path.suffix):
         raise InputError(f"{where}: there is no file {_shortened(text)!r}")
@@ -270,9 +271,9 @@ def _names(written: str) -> tuple[str, ...]:
 def _list_ends(text: str, starts: Iterable[int], names: Sequence[str]) -> set[int]:
     """Return the indices of a text where a list of names can end.
 
-    Names may contain commas and colons, so a text can be split into a list in many ways. The
-    remainder
-    after an index does not depend on the way, so each index is examined once.
+    Names may contain commas and colons, so a text can be split into a list in many ways. How the
+    text before an index was split does not matter for the remainder, so each index is examined
+    once.
 
     Args:
         text: the text that contains the list.
@@ -283,25 +284,25 @@ def _list_ends(text: str, starts: Iterable[int], names: Sequence[str]) -> set[in
     for name in filter(None, names):
         by_length.setdefault(len(name), set()).add(name)
     ends: set[int] = set()
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending = list(starts)
     while pending:
-        start = _past(_SEPARATORS, text, pending.pop())
-        if start in seen:
+        start = _skip(_SEPARATORS, text, pending.pop())
+        if start in visited:
             continue
-        seen.add(start)
+        visited.add(start)
         ends.add(start)
-        for length, known in by_length.items():
-            if text[start : start + length] in known:
-                end = _past(_SPACES, text, start + length)
+        for length, candidates in by_length.items():
+            if text[start : start + length] in candidates:
+                end = _skip(_SPACES, text, start + length)
                 ends.add(end)
                 if text.startswith(",", end):
                     pending.append(end + 1)
     return ends
 
 
-def _past(signs: re.Pattern[str], text: str, index: int) -> int:
+def _skip(signs: re.Pattern[str], text: str, index: int) -> int:
     """Return the index after the separators at an index."""
     match = signs.match(text, index)
-    assert match is not None, "no sign at all matches"
+    assert match is not None, "an empty text matches"
     return match.end()

@@ -1,8 +1,8 @@
 """Ordering of coloured tasks with as few changes of colour as possible.
 
-The tasks are operations and the colours devices, but nothing here depends on that. Once a colour is
-chosen, doing all that can be done in it never makes the rest longer; so an order is fixed by its
-sequence of colours, and the question is only which colour comes next.
+The tasks are operations and the colours are devices. Once a colour is chosen, running all
+executable tasks of the colour never lengthens the remaining order. So an order is determined by its
+sequence of colours.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from copy import copy
 from heapq import heappop, heappush
 
 _SEARCH_BUDGET = 500_000
-"""The task visits that the exact search may take before the greedy order is good enough."""
+"""The most task visits of the exact search; after them, the greedy order is used."""
 
 _DONE = -1
 
@@ -20,14 +20,11 @@ _DONE = -1
 def fewest_runs(
     colours: Sequence[str], readers: Sequence[Sequence[int]]
 ) -> Sequence[Sequence[int]]:
-    """Order tasks in runs of one colour each, every task after those that it waits for.
+    """Return a topological order of tasks, as runs of one colour each.
 
     With one or two colours the number of runs is minimal. With more, the problem is as hard as the
-    shortest common supersequence of many strings; the order is still minimal wherever the greedy
-    order
-    meets the lower bound (as on chains and trees), or the exact search ends within its budget of
-    task
-    visits.
+    shortest common supersequence of many strings. The order is still minimal if the greedy order
+    meets the lower bound (as on chains and trees), or the exact search ends within its budget.
 
     Args:
         colours: the colour of each task; tasks are numbered in an executable order.
@@ -44,7 +41,7 @@ def fewest_runs(
 
 
 class _Graph:
-    """The tasks, their readers, and the changes of colour on the longest path from each task."""
+    """The tasks, their readers, and the most changes of colour on a path from each task."""
 
     def __init__(self, colours: Sequence[str], readers: Sequence[Sequence[int]]) -> None:
         self.colours = colours
@@ -56,12 +53,9 @@ class _Graph:
         self.sources = [task for task, count in enumerate(self.waiting) if count == 0]
         self.changes_ahead = changes_ahead = [0] * len(colours)
         for task in reversed(range(len(colours))):
-            own, most = colours[task], 0
-            for reader in readers[task]:
-                ahead = changes_ahead[reader] + (colours[reader] != own)
-                if ahead > most:
-                    most = ahead
-            changes_ahead[task] = most
+            colour = colours[task]
+            changes = [changes_ahead[r] + (colours[r] != colour) for r in readers[task]]
+            changes_ahead[task] = max(changes, default=0)
 
     def greedy(self, first: str) -> list[tuple[int, ...]]:
         """Return runs that start with colour `first` and then follow the most remaining changes."""
@@ -72,15 +66,15 @@ class _Graph:
             colour = order.farthest()
         return order.runs
 
-    def search(self, known: int) -> list[tuple[int, ...]] | None:
-        """Return a minimal order of fewer than `known` runs; `None` if the budget finds none."""
+    def search(self, most: int) -> list[tuple[int, ...]] | None:
+        """Return a minimal order of fewer than `most` runs; `None` if the budget ends first."""
         start = _Order(self)
         queue = [(start.bound(), 0, start)]
         reached: dict[tuple[int, ...], int] = {}
         serial = 0
         for _ in range(_SEARCH_BUDGET // len(self.colours)):
             bound, _, order = heappop(queue)
-            if bound >= known:
+            if bound >= most:
                 return None
             if not order.choices():
                 return order.runs
@@ -88,7 +82,7 @@ class _Graph:
                 further = order.copy()
                 further.run(colour)
                 state = tuple(further.waiting)
-                if len(further.runs) < reached.get(state, known):
+                if len(further.runs) < reached.get(state, most):
                     reached[state] = len(further.runs)
                     serial += 1
                     heappush(queue, (further.bound(), serial, further))
@@ -101,7 +95,7 @@ class _Order:
     Attributes:
         runs: the runs so far.
         waiting: for each task, the number of unfinished tasks that it waits for, or `_DONE`.
-        ready: for each colour, a heap of the executable tasks, by the changes after them.
+        ready: for each colour, a heap of the executable tasks, ordered by `changes_ahead`.
     """
 
     def __init__(self, graph: _Graph) -> None:
@@ -113,7 +107,7 @@ class _Order:
             heappush(self.ready[graph.colours[task]], (-graph.changes_ahead[task], task))
 
     def farthest(self) -> str | None:
-        """Return the colour of the task with the most changes after it; `None` if all are done."""
+        """Return the colour of the task with the most `changes_ahead`; `None` if all are done."""
         best = None
         for colour, tasks in self.ready.items():
             if tasks and (best is None or tasks[0] < self.ready[best][0]):
@@ -141,7 +135,7 @@ class _Order:
         self.runs.append(tuple(tasks))
 
     def bound(self) -> int:
-        """Return the least number of runs of any order with this beginning."""
+        """Return a lower bound on the runs of any order with this beginning."""
         ahead = [-tasks[0][0] for tasks in self.ready.values() if tasks]
         return len(self.runs) + (1 + max(ahead) if ahead else 0)
 

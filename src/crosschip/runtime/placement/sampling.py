@@ -1,7 +1,7 @@
-"""Queries of a device that compiles static shapes only about a model with dynamic sizes.
+"""Queries about models with dynamic sizes, to devices that compile static shapes only.
 
-The device is queried about the model with typical sizes. It gets segments with the sizes of each
-run; those that it then declines or fails to compile run on another device.
+The device is queried about the model with typical sizes. In a run, segments are compiled for the
+sizes of its inputs; those that the device declines or fails to compile run on another device.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from crosschip.hal import YES, Group, Offer, Rule, Sizes, Support
 from crosschip.ir import Model, ModelError, Operand, Operation
 from crosschip.lowering.decomposition import Ask
 from crosschip.lowering.static_shapes import DependsOnData, Fixing, is_data_dependent
-from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
+from crosschip.runtime.shapes.typical_sizes import typical_shape, typical_sizes
 
 
 class Sampling:
@@ -20,9 +20,9 @@ class Sampling:
 
     Args:
         ask: queries the device about a model of static shapes.
-        sizes: the caller's knowledge of dynamic sizes.
-        data_dependent: whether to query about operations with data-dependent output sizes, each
-            of which is compiled separately.
+        sizes: the ranges and profiles of dynamic sizes.
+        data_dependent: whether to query about operations with data-dependent output sizes, which
+            are compiled one by one.
     """
 
     def __init__(self, ask: Ask, sizes: Sizes, *, data_dependent: bool = False) -> None:
@@ -49,7 +49,7 @@ class Sampling:
                 detail = "a size depends on data, and must be known here"
                 answers[index] = Support.no(operation, "", detail, Rule.SHAPE)
             except ModelError:
-                # Typical sizes do not fit; others may, which is for the device to say.
+                # The typical sizes do not fit the operation, but other sizes may.
                 sound[index] = self._fixing.resolved(operation)
             else:
                 if supports is not None:
@@ -59,23 +59,23 @@ class Sampling:
         if not sound:
             return Offer(answers)
         offer = self._ask(self._sample(model, sound))
-        places = list(sound)
-        for index, answer in zip(places, offer.answers, strict=True):
+        indices = list(sound)
+        for index, answer in zip(indices, offer.answers, strict=True):
             answers[index] = answer
         for index in alone:
             word = f"{answers[index].dialect} {model.operations[index].name}"
             answers[index] = replace(answers[index], dialect=word)
-        groups = [Group([places[i] for i in g.operations], g.why) for g in offer.groups]
+        groups = [Group([indices[i] for i in g.operations], g.why) for g in offer.groups]
         return Offer(answers, groups)
 
     def _assume(self, operand: Operand) -> None:
         """Give an operand of unknown sizes typical sizes, if its rank is known."""
-        met = operand in self._fixing and not self._is_unknown(operand)
-        if not met and operand.type.shape is not None:
+        is_static = operand in self._fixing and not self._is_unknown(operand)
+        if not is_static and operand.type.shape is not None:
             self._fixing.take(operand, typical_shape(operand.type, self._fixing.sizes))
 
     def _is_unknown(self, operand: Operand | None) -> bool:
-        """Return whether not even the rank is known, in which case the query is not changed."""
+        """Return whether the shape is still dynamic: its rank is unknown."""
         return operand is not None and self._fixing[operand].type.static_shape is None
 
     def _sample(self, model: Model, sound: dict[int, Operation]) -> Model:
@@ -88,11 +88,11 @@ class Sampling:
             for operand in operation.inputs
             if operand is not None and not operand.is_constant and operand not in written
         )
-        leaving = [self._fixing[operand] for operand in model.outputs.values()]
+        read_outside = [self._fixing[operand] for operand in model.outputs.values()]
         for index, operation in enumerate(model.operations):
             if index not in sound:
-                leaving += [self._fixing[o] for o in operation.inputs if o is not None]
-        results = [operand for operand in dict.fromkeys(leaving) if operand in written]
+                read_outside += [self._fixing[o] for o in operation.inputs if o is not None]
+        results = [operand for operand in dict.fromkeys(read_outside) if operand in written]
         return Model(
             model.name,
             {f"input{index}": operand for index, operand in enumerate(read)},

@@ -1,20 +1,19 @@
 """Cutting of a placed model into segments.
 
-A segment is a set of operations of one device that can run without interruption: in some
-topological order of all operations it is a run of one device. The fewest segments are those of an
-order with the fewest changes of device. Operations that a device reads in different dialects count
-as operations of different devices.
+A segment is a set of operations of one device that are consecutive in some topological order of all
+operations. An order with the fewest changes of device gives the fewest segments. Operations that a
+device reads in different dialects count as operations of different devices.
 """
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.frozen import Frozen, set_field, setter
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.placement.grouping import grouped
 from crosschip.runtime.placement.runs import fewest_runs
 
 
@@ -25,8 +24,8 @@ class Segment(Frozen):
         device: the device's name.
         name: the name in messages.
         operations: the operations, in an executable order.
-        inputs: the operands of the whole model that it reads, in the order of its inputs.
-        outputs: the operands that it computes and others read, in the order of its outputs.
+        inputs: the operands that the segment reads, in the order of the model's inputs.
+        outputs: the operands that it computes and others read, in the order of the model's outputs.
     """
 
     __slots__ = ("_model", "device", "inputs", "name", "operations", "outputs")
@@ -55,12 +54,12 @@ class Segment(Frozen):
 
     @property
     def model(self) -> Model:
-        """The part as a model of its own."""
+        """The segment as a model."""
         if self._model is None:
             inputs = {f"input{index}": operand for index, operand in enumerate(self.inputs)}
             outputs = {f"output{index}": operand for index, operand in enumerate(self.outputs)}
             set_field(self, "_model", Model(self.name, inputs, self.operations, outputs))
-        assert self._model is not None, "it has been made"
+        assert self._model is not None, "set in the lines above"
         return self._model
 
     def __repr__(self) -> str:
@@ -89,9 +88,9 @@ def segments_of(
         dialects: the dialect in which its device reads each operation; empty for none.
         groups: disjoint sets of operations, by index, to keep in one segment if possible.
     """
-    runs = cut(model, assigned_devices, dialects, groups)
+    runs = cut_segments(model, assigned_devices, dialects, groups)
     operations = model.operations
-    made_in: dict[Operand, int] = {}
+    segment_of: dict[Operand, int] = {}
     shared = set(model.outputs.values())
     first, last = _order(model.inputs.values()), _order(model.outputs.values())
     inputs: list[tuple[Operand, ...]] = []
@@ -102,13 +101,13 @@ def segments_of(
             for operand in operation.inputs:
                 if operand is None or operand.content is not None:
                     continue
-                maker = made_in.get(operand)
+                maker = segment_of.get(operand)
                 if maker != index:
                     read[operand] = None
                     if maker is not None:
                         shared.add(operand)
             for operand in operation.outputs:
-                made_in[operand] = index
+                segment_of[operand] = index
         inputs.append(tuple(sorted(read, key=first)))
     return tuple(
         Segment(
@@ -124,8 +123,8 @@ def segments_of(
 
 def _order(operands: Iterable[Operand]) -> Callable[[Operand], int]:
     """Return the index of an operand in a list; other operands sort after all of them."""
-    places = {operand: index for index, operand in enumerate(operands)}
-    return lambda operand: places.get(operand, len(places))
+    locations = {operand: index for index, operand in enumerate(operands)}
+    return lambda operand: locations.get(operand, len(locations))
 
 
 def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
@@ -151,7 +150,7 @@ def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
     )
 
 
-def cut(
+def cut_segments(
     model: Model,
     assigned_devices: Sequence[str],
     dialects: Sequence[str] = (),
@@ -166,7 +165,7 @@ def cut(
     readers = _readers(model)
     if not groups:
         return fewest_runs(colours, readers)
-    units = grouped(readers, groups)
+    units = topological_order(readers, groups)
     unit_of = {node: number for number, unit in enumerate(units) for node in unit}
     unit_readers = [
         sorted({unit_of[reader] for node in unit for reader in readers[node]} - {number})
@@ -177,7 +176,7 @@ def cut(
 
 
 def _colours(assigned_devices: Sequence[str], dialects: Sequence[str]) -> Sequence[str]:
-    """Return what is equal within a run; each operation of the runtime is its own run."""
+    """Return a label for each operation, equal within a run; the runtime's all differ."""
     colours = list(assigned_devices)
     if any(dialects):
         colours = [
@@ -194,7 +193,7 @@ def _readers(model: Model) -> Sequence[Sequence[int]]:
     """Return, for each operation, the indices of those that read its outputs."""
     count = len(model.operations)
     maker: dict[Operand, int] = {}
-    pairs: list[int] = []  # as numbers, which are no work for Python's collector
+    pairs: list[int] = []  # integers, which the garbage collector does not visit
     for node, operation in enumerate(model.operations):
         for operand in operation.inputs:
             source = maker.get(operand) if operand is not None else None
@@ -208,7 +207,57 @@ def _readers(model: Model) -> Sequence[Sequence[int]]:
     while first < len(pairs):
         source = pairs[first] // count
         last = bisect_left(pairs, (source + 1) * count, first)
-        own = [pair - source * count for pair in pairs[first:last]]
-        readers[source] = tuple(own if len(own) == 1 else sorted(set(own)))
+        nodes = [pair - source * count for pair in pairs[first:last]]
+        readers[source] = tuple(nodes if len(nodes) == 1 else sorted(set(nodes)))
         first = last
     return readers
+
+
+def topological_order(
+    readers: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]
+) -> list[list[int]]:
+    """Return tasks in a topological order, with each group as one task.
+
+    A group is split if a path leads from a member through another task to a member. If only several
+    groups together prevent an order, the largest is split.
+
+    Args:
+        readers: for each task, the tasks that wait for it.
+        groups: disjoint sets of tasks.
+    """
+    remaining = [sorted(group) for group in groups if len(group) > 1]
+    while True:
+        order, stuck = _try_order(readers, remaining)
+        if not stuck:
+            return order
+        remaining.remove(max((group for group in remaining if stuck.issuperset(group)), key=len))
+
+
+def _try_order(
+    readers: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]
+) -> tuple[list[list[int]], set[int]]:
+    """Return a topological order of tasks and groups, and the tasks that are on or after cycles."""
+    unit_of: list[list[int]] = [[task] for task in range(len(readers))]
+    for group in groups:
+        for task in group:
+            unit_of[task] = list(group)
+    waiting = {unit[0]: 0 for unit in unit_of}
+    for task, others in enumerate(readers):
+        for reader in others:
+            if unit_of[reader][0] != unit_of[task][0]:
+                waiting[unit_of[reader][0]] += 1
+    ready = [first for first, count in waiting.items() if count == 0]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        unit = unit_of[heapq.heappop(ready)]
+        order.append(unit)
+        for task in unit:
+            for reader in readers[task]:
+                first = unit_of[reader][0]
+                if first != unit[0]:
+                    waiting[first] -= 1
+                    if waiting[first] == 0:
+                        heapq.heappush(ready, first)
+    placed = {task for unit in order for task in unit}
+    return order, set(range(len(readers))) - placed

@@ -1,7 +1,7 @@
-"""The source operators of a model: those of its file, and the operations that represent each.
+"""The source operators of a model: the operators of its file, with the operations for each.
 
-Passes merge operators, and importers expand them. Operators and operations that are connected in
-this way are one source, which is placed as a whole.
+Passes merge operators, and importers expand them. Operators and operations that are connected by
+merging or expansion are one source, which is placed as a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Source:
 
     Attributes:
         origins: the operators of the file.
-        operations: the operations that represent it, including those in bodies of control flow.
+        operations: the operations for them, including those in bodies of control flow.
     """
 
     origins: tuple[Origin, ...]
@@ -28,7 +28,7 @@ class Source:
 
     @cached_property
     def whole(self) -> Origin:
-        """The source as one operator: the first one's type, with its outer inputs and outputs."""
+        """The source as one operator: the type of its first, and the inputs and outputs of all."""
         if len(self.origins) == 1:
             return self.origins[0]
         inputs = dict.fromkeys(name for origin in self.origins for name in origin.inputs)
@@ -41,12 +41,12 @@ class Source:
 
     @property
     def forms(self) -> Sequence[Origin]:
-        """All operators that can name it: each of its operators, and the whole."""
+        """The operators that entries may name: each of the source's operators, and the whole."""
         return self.origins if len(self.origins) == 1 else (self.whole, *self.origins)
 
     @property
     def line(self) -> str:
-        """Its line in the list of operators: `conv2d:x,conv2d_0.w_0:conv2d_0.tmp_0`."""
+        """The line in the list of operators: `conv2d:x,conv2d_0.w_0:conv2d_0.tmp_0`."""
         return line_of(self.whole)
 
 
@@ -56,7 +56,7 @@ def line_of(origin: Origin) -> str:
 
 
 def origins_of(operation: Operation) -> tuple[Origin, ...]:
-    """Return the file's operators that an operation represents; itself if it is from no file."""
+    """Return the file's operators that an operation comes from; itself if it has none."""
     if operation.origins:
         return operation.origins
     inputs = tuple([operand.name for operand in operation.inputs if operand is not None])
@@ -67,32 +67,34 @@ def sources_of(model: Model) -> Sequence[Source]:
     """Return the sources of a model, in the order of its operations."""
     origins_in: list[list[Origin]] = []
     operations_in: list[list[Operation]] = []
-    place: dict[Origin, int] = {}
-    moved: dict[int, int] = {}
+    number_of: dict[Origin, int] = {}
+    merged_into: dict[int, int] = {}
     for operation in walk_operations(model):
         origins = origins_of(operation)
-        known = {_followed(moved, place[origin]) for origin in origins if origin in place}
-        number = min(known, default=len(origins_in))
-        if not known:
+        numbers = {
+            _resolve(merged_into, number_of[origin]) for origin in origins if origin in number_of
+        }
+        number = min(numbers, default=len(origins_in))
+        if not numbers:
             origins_in.append([])
             operations_in.append([])
-        for other in sorted(known - {number}):
-            moved[other] = number
+        for other in sorted(numbers - {number}):
+            merged_into[other] = number
             origins_in[number] += origins_in[other]
             operations_in[number] += operations_in[other]
         for origin in origins:
-            if origin not in place:
-                place[origin] = number
+            if origin not in number_of:
+                number_of[origin] = number
                 origins_in[number].append(origin)
         operations_in[number].append(operation)
     return [
-        Source(tuple(own), operations_in[number])
-        for number, own in enumerate(origins_in)
-        if number not in moved
+        Source(tuple(origins), operations_in[number])
+        for number, origins in enumerate(origins_in)
+        if number not in merged_into
     ]
 
 
-def _followed(moved: dict[int, int], number: int) -> int:
-    while number in moved:
-        number = moved[number]
+def _resolve(merged_into: dict[int, int], number: int) -> int:
+    while number in merged_into:
+        number = merged_into[number]
     return number

@@ -1,6 +1,6 @@
-"""A placement in NNAdapter's format: clusters, their graph in DOT, and the list of operators.
+"""Text of a placement in NNAdapter's format: clusters, their graph in DOT, a list of operators.
 
-The list is a complete partition configuration, to be edited by the user.
+The list of operators is a complete partition configuration, which users can edit.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from crosschip.drawing.dot import colours_of
 from crosschip.ir import Operand
 from crosschip.ir.text import legible
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.sources import sources_of
 
 
 def subgraph_operators(placement: Placement) -> list[str]:
-    """Return the operators of a model as `type:inputs:outputs`, in an executable order.
+    """Return the operators of a model as `type:inputs:outputs`, in a topological order.
 
-    Types and names are the framework's; operators that passes merged are one.
+    Types and names are the framework's; operators that passes merged are one line.
     """
     return [source.line for source in sources_of(placement.original)]
 

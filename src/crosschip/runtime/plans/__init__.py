@@ -1,7 +1,7 @@
-"""Plans: what a model was compiled to, found again by the bytes of its files.
+"""Plans: records of compilations, with which a model is loaded from the cache without parsing it.
 
-A plan says what running takes: inputs and outputs, the segments and where their programs are kept,
-the devices. It is found by where the model is, what the caller wants, and what is installed, and it
-is followed if every file that the model was loaded from has the bytes that it had. Whoever follows
-one parses no model and runs no pass; what else may be asked for is read when it is.
+A plan has the data that runs need: inputs and outputs, segments with the cache entries of their
+programs, and devices. Its key is made of the model's path, the request and the installed packages.
+It is used if all files that the model was loaded from have the same bytes. The placement in a plan
+is decoded on demand.
 """

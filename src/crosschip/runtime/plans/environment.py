@@ -1,4 +1,4 @@
-"""What is installed, as far as it bears on what a model is compiled to."""
+"""The part of the environment that affects the result of compiling."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Iterator
 
 _METADATA = (".dist-info", ".egg-info", ".egg-link", ".pth")
 _SETTINGS = ("CROSSCHIP_", "ORT_", "OV_", "OPENVINO", "ONEDNN_", "DNNL_", "NVIDIA_", "XLA_", "JAX_")
-"""The beginnings of the names of environment variables that crosschip and engines listen to."""
+"""The prefixes of environment variables that crosschip and engines read."""
 
 _CACHE_SETTINGS = ("CROSSCHIP_CACHE_DIR", "CROSSCHIP_CACHE_SECRET", "CROSSCHIP_CACHE_SIZE")
-"""Those that say only where what is compiled is kept."""
+"""Variables that affect the location of the cache alone."""
 
 
 def environment() -> tuple[object, ...]:
     """Return the version of Python, the processor's cores, settings, and the distributions.
 
-    What is installed is told by the names of the distributions' folders, which hold their versions,
-    and by when they were written.
+    Distributions enter with the names of their folders, which contain versions, and the times of
+    their last change.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return sys.version, sys.platform, os.cpu_count(), cores, _settings(), _installed()

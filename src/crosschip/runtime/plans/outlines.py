@@ -1,4 +1,4 @@
-"""The outline of a placed model as plain data, and back."""
+"""Serialization of the outline of a placed model to plain data, and its restoration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosschip.runtime.outline import Outline, StoredOutline, StoredPart
 if TYPE_CHECKING:
     from crosschip.hal.conditions import Condition
     from crosschip.ir import Model
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
 
 
 def describe_outline(outline: Outline) -> dict[str, Any]:
@@ -46,11 +46,11 @@ def restore_outline(plain: Mapping[str, Any], placement: Callable[[], Placement]
     """Return the outline that `describe_outline` described.
 
     Args:
-        plain: what `describe_outline` returned.
-        placement: makes the placement that it is of, once somebody asks for operations.
+        plain: the result of `describe_outline`.
+        placement: returns the placement, called when operations are requested.
 
     Raises:
-        LookupError, TypeError, ValueError, AttributeError: it is something else.
+        LookupError, TypeError, ValueError, AttributeError: `plain` is malformed.
     """
     fresh: Fresh = {}
     operands = [Operand(str(name), decode_type(type_, fresh)) for name, type_ in plain["operands"]]
@@ -70,13 +70,13 @@ def restore_outline(plain: Mapping[str, Any], placement: Callable[[], Placement]
 def _restore_part(
     index: int, part: Sequence[Any], operands: Sequence[Operand], placement: Callable[[], Placement]
 ) -> StoredPart:
-    device, name, reads, makes = part
-    inputs = tuple([operands[number] for number in reads])
-    outputs = tuple([operands[number] for number in makes])
+    device, name, input_numbers, output_numbers = part
+    inputs = tuple([operands[number] for number in input_numbers])
+    outputs = tuple([operands[number] for number in output_numbers])
     model = Deferred(
         str(name),
-        {f"input{place}": operand for place, operand in enumerate(inputs)},
-        {f"output{place}": operand for place, operand in enumerate(outputs)},
+        {f"input{number}": operand for number, operand in enumerate(inputs)},
+        {f"output{number}": operand for number, operand in enumerate(outputs)},
         lambda: placement().segments[index].model,
     )
     return StoredPart(str(device), model, inputs, outputs)

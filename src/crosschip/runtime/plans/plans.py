@@ -1,15 +1,16 @@
-"""Finding the plan of a model, and keeping one."""
+"""Lookup and storage of the plan of a model."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crosschip.hal import Device
 from crosschip.ir import DeviceError, InputError, ModelFileError
@@ -33,8 +34,7 @@ from crosschip.runtime.cache.store import Store, begin_reading, open_stored, wri
 from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.telling import tell
-from crosschip.runtime.plans.background_task import BackgroundTask
+from crosschip.runtime.placement.log_messages import log
 from crosschip.runtime.plans.environment import environment
 from crosschip.runtime.plans.outlines import restore_outline
 
@@ -43,14 +43,18 @@ if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel
     from crosschip.runtime.guard.programs import GuardedProgram
     from crosschip.runtime.outline import StoredOutline
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
+
+T = TypeVar("T")
+
+_logger = logging.getLogger("crosschip")
 
 
 class Plans:
-    """The plan of one call of `compile`.
+    """The lookup of the plan for one call of `compile`.
 
     Args:
-        source: what the model is loaded from.
+        source: the path or content of the model.
         name: the name of the source, part of the key.
         request: the request.
         words: the text of the request, part of the key.
@@ -72,13 +76,13 @@ class Plans:
 
     @classmethod
     def of(cls, source: Any, request: CompileRequest, store: Store) -> Plans | None:
-        """Return the lookup of a call's plan; `None` where it can have none.
+        """Return the lookup for a call; `None` if the call can have no plan.
 
-        That is so for models in memory, devices of the caller's or in other processes, and where
-        packages of operators are registered: their code counts, too.
+        That is so for models in memory, for devices that are instances or in other processes, and
+        if packages of operators are registered, since their code is not part of the key.
 
         Raises:
-            InputError: a wish is none.
+            InputError: an option is invalid.
         """
         name = source_name(source)
         devices = request.devices
@@ -91,11 +95,11 @@ class Plans:
             return None
         try:
             return cls(source, name, request, request.words(), store)
-        except TypeError:  # a value that has no text is none that a plan is found by
+        except TypeError:  # a value has no canonical text
             return None
 
     def find(self) -> CompiledModel | None:
-        """Return the compiled model; `None` if there is no plan, or something has changed."""
+        """Return the compiled model; `None` if there is no valid plan."""
         background_writer.wait(self._entry.key)
         try:
             artifact = open_stored(self._store, self._entry)
@@ -113,7 +117,7 @@ class Plans:
         ) as error:
             self._store.discard(self._entry, str(error))
             return None
-        # All this is checked while engines are imported.
+        # Other threads read and check programs and files while engines are imported.
         programs = [each.entry for each in header.segments if each.entry is not None]
         saved = [begin_reading(self._store, entry) for entry in programs]
         same = BackgroundTask(lambda: plan.origin.is_same)
@@ -121,7 +125,7 @@ class Plans:
             devices = self._open_devices(header, plan, failing)
             if devices is None:
                 return None
-            # What runs models is imported while engines load programs, without the interpreter.
+            # Imported while engines load programs, which does not hold the interpreter's lock.
             BackgroundTask(partial(import_module, "crosschip.runtime.compiled"))
             loaded: list[GuardedProgram] = []
             for part, entry, read in zip(outline.segments, programs, saved, strict=True):
@@ -139,13 +143,13 @@ class Plans:
             if not same.result():
                 return None
             failing.pop_all()
-        tell(plan.messages)
+        log(plan.messages)
         return compiled
 
     def _open_devices(
         self, header: Header, plan: Plan, failing: ExitStack
     ) -> dict[str, GuardedDevice] | None:
-        """Open the devices that run something; `None` if one does not open, or is another."""
+        """Open the devices in use; `None` if one cannot be opened or does not match."""
         devices: dict[str, GuardedDevice] = {}
         for required, (module, attribute) in zip(header.devices, plan.classes, strict=True):
             device = self._open_device(required, module, attribute)
@@ -174,7 +178,7 @@ class Plans:
             lambda: header.identity,
             partial(self._substitute, plan.origin) if several else None,
             partial(self._substitute, plan.origin, None) if several else None,
-            anew=partial(self._recompile, plan.origin),
+            recompiled=partial(self._recompile, plan.origin),
         )
         return assemble(
             outline,
@@ -192,7 +196,7 @@ class Plans:
     def _open_device(
         self, required: DeviceRequirements, module: str, attribute: str
     ) -> GuardedDevice | None:
-        """Open a device by the location of its class; `None` if it does not open as it did."""
+        """Open a device by the location of its class; `None` if that fails."""
         try:
             device_class: Any = import_module(module)
             for name in attribute.split("."):
@@ -208,20 +212,18 @@ class Plans:
             return None
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
-        """Record what a compilation reads, and whether it warns."""
-        from crosschip.runtime.plans.warning_recorder import WarningRecorder
-
-        with record_queries() as reading, WarningRecorder() as heard:
+    def recording(self) -> Iterator[None]:
+        """Record the files that a compilation reads, and whether it logs a warning."""
+        with record_queries() as reading, WarningRecorder() as recorder:
             yield
-        self._reading, self._warned = reading, heard.warned
+        self._reading, self._warned = reading, recorder.warned
 
-    def keep(self, compiled: CompiledModel) -> None:
+    def save(self, compiled: CompiledModel) -> None:
         """Schedule the writing of a compiled model's plan, if it can have one."""
-        # Only those who have compiled come here, and have imported what that needs.
-        from crosschip.runtime.plans.recording import plan_of
+        # Imported late: only a compilation needs it.
+        from crosschip.runtime.plans.plan_contents import plan_of
 
-        assert self._reading is not None, "it has been noted what was read"
+        assert self._reading is not None, "set by `recording`"
         if self._warned:
             return
         describe = plan_of(compiled, self._reading)
@@ -235,7 +237,7 @@ class Plans:
 
     def _recompile(self, origin: Origin) -> CompiledModel:
         """Compile the model from its source, which must be unchanged."""
-        # Seldom needed: a plan is there to do without it.
+        # Imported late: rarely needed after a plan was found.
         from crosschip.runtime.compile.task import compile_model
 
         self._check(origin)
@@ -247,8 +249,8 @@ class Plans:
             raise ModelFileError(f"{name}: has changed since it was compiled; compile it again")
 
     def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
-        """Compile the model for all devices but a lost one; for all inputs if none is lost."""
-        # Seldom needed: a plan is there to do without it.
+        """Compile the model without a lost device; if `None`, without conditions on inputs."""
+        # Imported late: rarely needed after a plan was found.
         from crosschip.runtime.compile.task import compile_substitute
 
         self._check(origin)
@@ -256,11 +258,11 @@ class Plans:
 
 
 class LazyPlacement:
-    """A placement that is restored when it is asked for.
+    """A placement that is restored on demand.
 
     Args:
         artifact: the plan, whose parts are read and checked at once.
-        header: its header.
+        header: the header of the plan.
     """
 
     def __init__(self, artifact: Artifact, header: Header) -> None:
@@ -272,7 +274,7 @@ class LazyPlacement:
 
     def placement(self) -> Placement:
         """Return the placement, without the large weights that the programs hold."""
-        # Running needs none of it.
+        # Imported late: runs do not need it.
         from crosschip.runtime.artifact.compiled_model import restore_placement
 
         with self._lock:
@@ -281,3 +283,51 @@ class LazyPlacement:
                     self._models, self._described, self._header, "the plan"
                 )
             return self._placement
+
+
+class BackgroundTask(Thread, Generic[T]):
+    """A thread that computes a result from now on.
+
+    It replaces a future, whose import takes longer than loading a small model.
+
+    Args:
+        compute: returns the result.
+    """
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        super().__init__(name="crosschip plan", daemon=True)
+        self._compute = compute
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._results.append(self._compute())
+        except BaseException as error:  # `result` raises it
+            self._error = error
+
+    def result(self) -> T:
+        """Wait for the result and return it, or raise the exception of the computation."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+
+class WarningRecorder(logging.Handler):
+    """A context manager that records whether a warning is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.warned = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.warned = True
+
+    def __enter__(self) -> WarningRecorder:
+        _logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _logger.removeHandler(self)

@@ -1,7 +1,7 @@
-"""Seeing where the time of a run goes.
+"""Profiling of runs.
 
-- `running`: runs a compiled model so that everything that it does is timed.
-- `spans`: what was timed, each in what is around it.
-- `profile`: sums up runs, as tables and as a document.
-- `trace`: writes them as a file that Perfetto and Chrome open.
+- `timed_runs`: runs a compiled model and times all of its parts.
+- `spans`: the nested time spans of a run.
+- `profile`: the mean times of runs, as tables and as a document.
+- `trace`: the runs in a file format that Perfetto and Chrome open.
 """

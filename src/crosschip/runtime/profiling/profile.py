@@ -1,4 +1,4 @@
-"""The times that runs of a model spent, by what they spent them on, summed up."""
+"""The mean times of runs of a model, by segment, step and operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.profiling.spans import Span, SpanKind
 from crosschip.runtime.profiling.trace import trace
 
@@ -25,16 +25,16 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class SegmentTime:
-    """The time of a segment, in a run on average.
+    """The mean time of a segment in a run.
 
     Attributes:
-        name: the segment's.
-        device: who runs it.
-        operations: how many operations it has; of control flow, without those in bodies.
-        calls: how often it ran: more or less than once in the body of a loop or branch.
-        seconds: how long it took, with bodies inside of it.
-        waiting: how much of that was waiting for a device that had taken on the work.
-        steps: whether the device tells of its steps.
+        name: the name of the segment.
+        device: the device that runs it.
+        operations: the number of its operations, without those in bodies of control flow.
+        calls: the number of calls, which is not 1 in the body of a loop or branch.
+        seconds: the time of all calls, including that of bodies.
+        waiting: the part of `seconds` spent on waiting for asynchronous work of the device.
+        steps: whether the device reports its steps.
     """
 
     name: str
@@ -48,16 +48,15 @@ class SegmentTime:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """The time of a step of an engine, in a run on average.
+    """The mean time of an engine's step in a run.
 
     Attributes:
-        device: who runs it.
-        segment: the name of the segment that it is part of.
-        step: the engine's word for it; empty for what the engine does besides its steps, or all
-            that it does if it tells of none.
+        device: the device that runs it.
+        segment: the name of its segment.
+        step: the engine's name of the step; empty for the time of the segment outside of steps.
         operations: the operations of the model that it computes, wholly or in part.
-        calls: how often it ran.
-        seconds: how long it took, without steps inside of it.
+        calls: the number of calls.
+        seconds: the time of all calls, without nested steps.
     """
 
     device: str
@@ -74,16 +73,16 @@ class StepTime:
 
     @property
     def origins(self) -> Sequence[Origin]:
-        """The operators of the file that it stands for."""
+        """The operators of the file that the step computes."""
         return tuple(dict.fromkeys(o for operation in self.operations for o in operation.origins))
 
 
 class Profile:
-    """The times of some runs. All that is below sums up to `seconds`, nothing counts twice.
+    """The mean times of runs; the times of all parts sum up to `seconds`.
 
     Attributes:
-        placement: who ran what.
-        runs: what happened in each of the runs.
+        placement: the placement of the model.
+        runs: the span of each run.
     """
 
     def __init__(self, placement: Placement, runs: Sequence[Span]) -> None:
@@ -92,13 +91,15 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """The seconds that a run took, on average."""
+        """The mean seconds of a run."""
         return sum(run.seconds for run in self.runs) / len(self.runs)
 
     @property
     def segments(self) -> Sequence[SegmentTime]:
-        """Each segment, those of bodies too, in the order in which they came to their end first."""
-        spans_by_segment = self._by(SpanKind.SEGMENT, lambda span: (span.name, span.device))
+        """The time of each segment, including those of bodies, in the order of their first end."""
+        spans_by_segment = self._group_spans(
+            SpanKind.SEGMENT, lambda span: (span.name, span.device)
+        )
         return [
             SegmentTime(
                 name,
@@ -119,7 +120,7 @@ class Profile:
 
     @property
     def steps(self) -> Sequence[StepTime]:
-        """Each step of engines, the longest first; the rest of a segment is a step without name."""
+        """The time of each step, the longest first; other time of a segment has no step name."""
         seconds_by_step: dict[tuple[str, str, str, tuple[Operation, ...]], list[float]] = {}
         for run in self.runs:
             for segment, span in _steps_in(run):
@@ -141,7 +142,7 @@ class Profile:
 
     @property
     def types(self) -> Sequence[tuple[str, str, int, float]]:
-        """For operators and the engines' words for them, the number of steps and their seconds."""
+        """The operators and the step's name, the number of such steps, and their seconds."""
         totals: dict[tuple[str, str], list[float]] = {}
         for step in self.steps:
             if step.step:
@@ -150,10 +151,10 @@ class Profile:
         return sorted(rows, key=lambda total: -total[3])
 
     @property
-    def besides(self) -> dict[str, float]:
-        """The seconds of what is in no device's segment: `checking inputs`, `copying`, `runtime`.
+    def other_seconds(self) -> dict[str, float]:
+        """The seconds outside of devices' segments: `checking inputs`, `copying`, `runtime`.
 
-        The last is what the runtime itself does, control flow with it.
+        The last is the runtime's own work, including control flow.
         """
         seconds_by_kind = {"checking inputs": 0.0, "copying": 0.0, "runtime": 0.0}
         for run in self.runs:
@@ -165,10 +166,10 @@ class Profile:
         return {name: seconds / len(self.runs) for name, seconds in seconds_by_kind.items()}
 
     def tables(self, most: int | None = None) -> Iterator[Table]:
-        """The profile for people.
+        """Return the profile as tables.
 
         Args:
-            most: how many steps to list; `None` for all.
+            most: the most steps to list; `None` for all.
         """
         whole = self.seconds
         yield (
@@ -221,12 +222,12 @@ class Profile:
         yield (
             "Besides",
             ("", "ms", "share"),
-            [(name, _ms(s), _share(s, whole)) for name, s in self.besides.items()],
+            [(name, _ms(s), _share(s, whole)) for name, s in self.other_seconds.items()],
             "ms,share",
         )
 
     def document(self) -> dict[str, object]:
-        """The profile for programs, ready for JSON; times are in milliseconds."""
+        """Return the profile as JSON values; times are in milliseconds."""
         return {
             "model": self.placement.model.name,
             "runs": len(self.runs),
@@ -264,11 +265,11 @@ class Profile:
                 {"types": types, "step": step, "steps": count, "ms": seconds * 1e3}
                 for types, step, count, seconds in self.types
             ],
-            "besides": {name: seconds * 1e3 for name, seconds in self.besides.items()},
+            "besides": {name: seconds * 1e3 for name, seconds in self.other_seconds.items()},
         }
 
     def trace(self) -> dict[str, object]:
-        """The runs in Chrome's Trace Event format, which Perfetto reads, too."""
+        """Return the runs in Chrome's Trace Event format, which Perfetto also reads."""
         return trace(self.placement.model.name, self.runs)
 
     def write_trace(self, path: str | Path) -> None:
@@ -287,14 +288,14 @@ class Profile:
         return "\n\n".join(parts)
 
     def _short(self, segment: str) -> str:
-        """A segment's name; for those of the model itself, the number alone."""
+        """Return a segment's name without the model's."""
         return legible(segment.removeprefix(f"{self.placement.model.name}."))
 
     def _mean(self, seconds: Iterator[float]) -> float:
-        """The sum over all runs, for one run."""
+        """Return the sum of seconds divided by the number of runs."""
         return sum(seconds) / len(self.runs)
 
-    def _by(self, kind: SpanKind, key: Callable[[Span], _Key]) -> dict[_Key, list[Span]]:
+    def _group_spans(self, kind: SpanKind, key: Callable[[Span], _Key]) -> dict[_Key, list[Span]]:
         spans_by_key: dict[_Key, list[Span]] = {}
         for run in self.runs:
             for span in run.all_spans():
@@ -304,7 +305,7 @@ class Profile:
 
 
 def _steps_in(span: Span, segment: Span | None = None) -> Iterator[tuple[Span, Span]]:
-    """Each device's segment and each step, with the segment that it is in."""
+    """Return each segment and step of devices, after its segment."""
     if span.kind is SpanKind.SEGMENT:
         segment = span
     counts = span.kind in (SpanKind.SEGMENT, SpanKind.STEP) and not _is_control(span)
@@ -329,7 +330,7 @@ _MOST_NAMES = 4
 
 
 def _origin(step: StepTime) -> str:
-    """The first of the operators of the file that a step stands for."""
+    """Return the first of the file's operators that a step computes."""
     if not step.origins:
         return ""
     first, count = step.origins[0], len(step.origins)

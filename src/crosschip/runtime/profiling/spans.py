@@ -1,4 +1,4 @@
-"""The events of a run, and their times: spans, each with those that it holds."""
+"""Nested time spans of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosschip.ir.dataclass import dataclass
 
 
 class SpanKind(StrEnum):
-    """The sort of thing that happened."""
+    """The kind of a span."""
 
     RUN = "run"
     CHECK = "checking inputs"
@@ -27,17 +27,17 @@ class SpanKind(StrEnum):
 
 @dataclass(slots=True)
 class Span:
-    """A stretch of time.
+    """A time span of a run.
 
     Attributes:
-        kind: what happened.
-        name: the segment's, the operation's with the body's, or the engine's word for its step.
-        device: who did it; empty for the runtime.
-        start: seconds on a clock that all spans share; `None` for a step of an engine that does
-            not tell when it began.
-        seconds: how long it took, with all that is inside.
-        operations: what was computed.
-        inside: what it holds, in order.
+        kind: the kind.
+        name: the name of the segment, of the operation with the body's, or of the engine's step.
+        device: the device; empty for the runtime.
+        start: seconds on a clock that all spans share; `None` for a step whose engine does not
+            report it.
+        seconds: the duration, including nested spans.
+        operations: the computed operations.
+        inside: the nested spans, in order.
     """
 
     kind: SpanKind
@@ -50,21 +50,21 @@ class Span:
 
     @property
     def own_seconds(self) -> float:
-        """The seconds that it took without what is inside."""
+        """The duration without nested spans, in seconds."""
         return self.seconds - sum(span.seconds for span in self.inside)
 
     def all_spans(self) -> Iterator[Span]:
-        """The span and all that it holds, at any depth."""
+        """Return the span and all nested ones, at any depth."""
         yield self
         for span in self.inside:
             yield from span.all_spans()
 
     def add_steps(self, steps: Sequence[Step], origin: float) -> None:
-        """Add what an engine tells of its steps.
+        """Add nested spans for the steps that an engine reports.
 
         Args:
-            steps: in order.
-            origin: when the run began from which the engine counts.
+            steps: the steps, in order.
+            origin: the start of the run, from which the engine counts.
         """
         for step in steps:
             start = None if step.start is None else origin + step.start
@@ -74,10 +74,10 @@ class Span:
 
 
 class Recorder:
-    """The spans of runs as they happen, in one thread.
+    """A recorder of spans in one thread.
 
     Attributes:
-        runs: what is in no other span.
+        runs: the outermost spans.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Recorder:
         device: str = "",
         operations: Sequence[Operation] = (),
     ) -> Iterator[Span]:
-        """A span from now to the end of the `with` block, inside of the one around it."""
+        """Record a span for the `with` block, nested in the current one."""
         span = Span(kind, name, device, operations=operations)
         (self._open[-1].inside if self._open else self.runs).append(span)
         self._open.append(span)

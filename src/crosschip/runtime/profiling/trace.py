@@ -1,8 +1,8 @@
-"""Runs as a file of Chrome's Trace Event format, which Perfetto reads, too.
+"""Runs in Chrome's Trace Event format, which Perfetto also reads.
 
-The runtime has a track, and so has each device. A segment stands in its device's track, with the
-steps of the engine inside of it. Where an engine does not tell when steps began, they follow one
-another from the beginning of what they are in, which `args` says.
+The runtime and each device have a track. A segment is in its device's track, with the engine's
+steps nested in it. Steps without a start time are laid out consecutively from the start of their
+segment, and marked so in `args`.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ _PROCESS = 1
 
 
 def trace(name: str, runs: Sequence[Span]) -> dict[str, object]:
-    """The document; times are in microseconds from the beginning of the first run.
+    """Return the trace; times are in microseconds from the start of the first run.
 
     Args:
-        name: the model's.
-        runs: what happened.
+        name: the name of the model.
+        runs: the spans of the runs.
     """
     devices = {span.device for run in runs for span in run.all_spans() if span.device}
     tracks = {
         device: number for number, device in enumerate([RUNTIME, *sorted(devices - {RUNTIME})], 1)
     }
     zero = min((run.start or 0.0 for run in runs), default=0.0)
-    named = [_naming("process_name", 0, f"crosschip {name}")]
-    named += [_naming("thread_name", number, device) for device, number in tracks.items()]
+    named = [_metadata_event("process_name", 0, f"crosschip {name}")]
+    named += [_metadata_event("thread_name", number, device) for device, number in tracks.items()]
     events = [event for run in runs for event in _events(run, tracks, RUNTIME, zero, zero)]
     return {"traceEvents": named + events, "displayTimeUnit": "ms"}
 
 
-def _naming(what: str, track: int, name: str) -> dict[str, Any]:
+def _metadata_event(what: str, track: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": _PROCESS, "tid": track, "args": {"name": name}}
 
 
 def _events(
     span: Span, tracks: Mapping[str, int], track: str, start: float, zero: float
 ) -> Iterator[dict[str, Any]]:
-    """A span as events, with all that it holds.
+    """Return the events of a span and of its nested spans.
 
     Args:
         span: the span.
         tracks: the numbers of the tracks, by name.
-        track: the one of what is around it.
-        start: where it stands if it does not know.
-        zero: the beginning of time.
+        track: the track of the enclosing span.
+        start: the start time of a span without one.
+        zero: the start of the trace.
     """
     track = span.device or (RUNTIME if span.kind is SpanKind.BODY else track)
     start = start if span.start is None else span.start
@@ -69,7 +69,7 @@ def _events(
 
 
 def _name(span: Span) -> str:
-    """The words on a span: of a step the operators, if it is not the engine's own."""
+    """Return the label of a span: of a step, the operators that it computes, if any."""
     if span.kind is SpanKind.STEP:
         return "+".join(dict.fromkeys(o.type for o in span.operations)) or span.name
     if span.kind is SpanKind.SEGMENT:

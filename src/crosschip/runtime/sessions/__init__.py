@@ -1,1 +1,1 @@
-"""Runs one after the other, with state that stays on the devices between them."""
+"""Sessions: consecutive runs with state that stays on the devices between them."""

@@ -1,4 +1,4 @@
-"""Sessions of programs as the runtime uses them."""
+"""The guard of a program's session."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from crosschip.runtime.statistics import SegmentStatistics
 
 
 class GuardedSession(SegmentProgram):
-    """A session of a program, as a program that gets and gives `None` for what it carries.
+    """A session of a program as a program whose carried inputs and outputs are `None`.
 
     Args:
         program: the program.
-        session: its session.
-        carried: the tensors that are handed on in the session.
+        session: the session.
+        carried: the outputs that the session carries to inputs of the next run.
     """
 
     submits = False
@@ -28,11 +28,14 @@ class GuardedSession(SegmentProgram):
         self, program: GuardedProgram, session: ProgramSession, carried: Sequence[Carried]
     ) -> None:
         model = program.model
-        held, left = {one.input for one in carried}, {one.output for one in carried}
-        inputs = [item for i, item in enumerate(model.inputs.items()) if i not in held]
-        outputs = [item for i, item in enumerate(model.outputs.items()) if i not in left]
-        input_indices = [i for i in range(len(model.inputs)) if i not in held]
-        output_indices = [i for i in range(len(model.outputs)) if i not in left]
+        carried_inputs, carried_outputs = (
+            {pair.input for pair in carried},
+            {pair.output for pair in carried},
+        )
+        inputs = [item for i, item in enumerate(model.inputs.items()) if i not in carried_inputs]
+        outputs = [item for i, item in enumerate(model.outputs.items()) if i not in carried_outputs]
+        input_indices = [i for i in range(len(model.inputs)) if i not in carried_inputs]
+        output_indices = [i for i in range(len(model.outputs)) if i not in carried_outputs]
         rules = range(len(model.outputs), len(model.outputs) + len(program.program.rules))
         self.name = program.name
         self.copies = program.copies
@@ -51,7 +54,7 @@ class GuardedSession(SegmentProgram):
             program.program.rules,
         )
         of_rest = Model(model.name, dict(inputs), [], dict(outputs))
-        self._run = program.around(partial_program, of_rest).run
+        self._run = program.with_program(partial_program, of_rest).run
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         results = self._run([inputs[index] for index in self._input_indices])
@@ -62,21 +65,21 @@ class GuardedSession(SegmentProgram):
         return outputs
 
     def advance(self) -> None:
-        """Let the next run read what the last one made."""
+        """Make the carried outputs of the last run the inputs of the next one."""
         call(self.name, "handing on", self._session.advance)
 
-    def shape(self, place: int) -> tuple[int, ...]:
-        """The shape of what the next run reads for a carried tensor, by its place among these."""
-        return self._session.shape(place)
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Return the shape of a carried tensor for the next run, by its index in `carried`."""
+        return self._session.shape(index)
 
-    def read(self, place: int) -> Array:
-        """What the next run reads for a carried tensor."""
-        array: Array = call(self.name, "reading state", self._session.read, place)
+    def read(self, index: int) -> Array:
+        """Return the value of a carried tensor for the next run."""
+        array: Array = call(self.name, "reading state", self._session.read, index)
         return array
 
-    def write(self, place: int, array: Array) -> None:
-        """Have the next run read a copy of an array for a carried tensor."""
-        call(self.name, "writing state", self._session.write, place, array)
+    def write(self, index: int, array: Array) -> None:
+        """Set the value of a carried tensor for the next run to a copy of an array."""
+        call(self.name, "writing state", self._session.write, index, array)
 
     def owns(self, buffer: Buffer) -> bool:
         return False
@@ -84,7 +87,7 @@ class GuardedSession(SegmentProgram):
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
-        raise NotImplementedError("what submits is given buffers, and hands on those")
+        raise NotImplementedError("programs that submit have no sessions")
 
     def prepare(self, sizes: Mapping[str, Dim]) -> None:
         return
@@ -97,13 +100,13 @@ class GuardedSession(SegmentProgram):
 
 
 class _UncarriedProgram(Program):
-    """A session as a program of the inputs and outputs that are not carried.
+    """A session as a program with only the inputs and outputs that are not carried.
 
     Args:
         session: the session.
-        input_indices: the indices of those inputs.
+        input_indices: the indices of the inputs that are not carried.
         count: the number of all inputs.
-        output_indices: the indices of those outputs, and of those that report broken rules.
+        output_indices: the indices of the outputs that are not carried, and of those for rules.
         rules: the rules.
     """
 
@@ -130,7 +133,7 @@ class _UncarriedProgram(Program):
 
 
 def session_of(program: SegmentProgram, carried: Sequence[Carried]) -> GuardedSession | None:
-    """A session of a program that has something better than being handed what it made."""
+    """Open a session of a program; `None` if the program has none."""
     if not isinstance(program, GuardedProgram) or program.submits or not carried:
         return None
     session = call(program.name, "opening a session", program.program.session, carried)

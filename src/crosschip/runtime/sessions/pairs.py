@@ -1,4 +1,4 @@
-"""The outputs that become inputs of the next run."""
+"""Pairs of an output and the input of the next run that it becomes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 
 ANY = "*"
-"""Stands for any text in a name, the same in both of a pair."""
+"""The wildcard in names, which matches the same text in both names of a pair."""
 
 CONVENTIONS = (
     ("present.*", "past_key_values.*"),
@@ -20,23 +20,22 @@ CONVENTIONS = (
     ("present_*", "past_*"),
     ("present.*", "past.*"),
 )
-"""The names that exporters give to what a decoder keeps; the first that an input fits counts."""
+"""The names of a decoder's state by exporters; the first pair that an input matches applies."""
 
 
-def paired(
+def pair_state(
     outputs: Mapping[str, Operand], inputs: Mapping[str, Operand], state: object
 ) -> dict[str, str]:
-    """The pairs that a caller means, each of an output and the input that it becomes.
+    """Return the output for each input that is state, by name.
 
     Args:
-        outputs: the model's.
-        inputs: the model's.
-        state: the pairs by name, with one `*` in both for any text; `None` for those that
-            `CONVENTIONS` name.
+        outputs: the outputs of the model.
+        inputs: the inputs of the model.
+        state: the pairs by name, with one `*` in both for any text; `None` for `CONVENTIONS`.
 
     Raises:
         InputError: there is no such output or input, there are no pairs, two outputs become one
-            input, or an input cannot have an output's type.
+            input, or an output's type does not fit its input.
     """
     if state is None:
         pairs = list(_conventional(outputs, inputs))
@@ -64,7 +63,7 @@ def _conventional(
 ) -> Iterable[tuple[str, str]]:
     for input in inputs:
         for left, right in CONVENTIONS:
-            rest = _rest(input, right)
+            rest = _wildcard_text(input, right)
             if rest is not None and (output := left.replace(ANY, rest)) in outputs:
                 yield output, input
                 break
@@ -81,26 +80,26 @@ def _named_pairs(
         if left.count(ANY) > 1 or left.count(ANY) != right.count(ANY):
             raise InputError(f"{left!r} and {right!r} must both have one * or none")
         if ANY not in left:
-            yield _known(left, outputs, "output"), _known(right, inputs, "input")
+            yield _check_name(left, outputs, "output"), _check_name(right, inputs, "input")
             continue
-        matching = [(name, rest) for name in outputs if (rest := _rest(name, left)) is not None]
+        matching = [
+            (name, rest) for name in outputs if (rest := _wildcard_text(name, left)) is not None
+        ]
         if not matching:
             raise InputError(f"no output fits {left!r}; the outputs are {', '.join(outputs)}")
         for name, rest in matching:
-            yield name, _known(right.replace(ANY, rest), inputs, "input")
+            yield name, _check_name(right.replace(ANY, rest), inputs, "input")
 
 
-def _known(name: str, there: Mapping[str, Operand], kind: str) -> str:
-    if name not in there:
-        known = ", ".join(there)
-        raise InputError(
-            f"the model has no {kind} {name!r}{did_you_mean(name, there)}; its {kind}s are {known}"
-        )
+def _check_name(name: str, operands: Mapping[str, Operand], kind: str) -> str:
+    if name not in operands:
+        near, names = did_you_mean(name, operands), ", ".join(operands)
+        raise InputError(f"the model has no {kind} {name!r}{near}; its {kind}s are {names}")
     return name
 
 
-def _rest(name: str, pattern: str) -> str | None:
-    """The text that stands for the `*` of a pattern; `None` if the name does not fit it."""
+def _wildcard_text(name: str, pattern: str) -> str | None:
+    """Return the text that the `*` of a pattern matches; `None` if the name does not match."""
     before, _, after = pattern.partition(ANY)
     if not name.startswith(before) or not name.endswith(after):
         return None

@@ -1,4 +1,4 @@
-"""Runs of a compiled model that keep state for each other."""
+"""Sessions of a compiled model: consecutive runs with state."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from crosschip.hal import Buffer, DeviceLost, Sizes
 from crosschip.hal.conditions import InputGuard
 from crosschip.hal.device import OutOfRange
-from crosschip.ir import Array, Dim, InputError
+from crosschip.ir import Array, Dim, Dimension, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.size_reader import SizeReader
+from crosschip.ir.suggestion import did_you_mean
+from crosschip.ir.types import TensorType
+from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.guard.programs import shapes_of, tensors_among
 from crosschip.runtime.outline import Outline
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.sessions.pairs import paired
-from crosschip.runtime.sessions.series import Series
-from crosschip.runtime.sessions.starts import checked_start, empty_start
-from crosschip.runtime.shapes.ranges import check_ranges
-from crosschip.runtime.signature import Signature
+from crosschip.runtime.sessions.pairs import pair_state
+from crosschip.runtime.sessions.program_series import Series
+from crosschip.runtime.signature import Signature, check_ranges
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
@@ -32,17 +35,17 @@ _Inputs = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A compiled model as its sessions know it.
+    """The parts of a compiled model that its sessions use.
 
     Attributes:
-        compiled: the model itself.
-        placement: the outline of what its programs were compiled from.
-        programs: one for each segment, in order.
-        sizes: the ranges that open sizes must keep to.
-        copies: where it is counted what has to be copied.
-        substitutes: take its place where it cannot run.
-        counted: calls a function with inputs as a run of the model, which is counted, and which
-            closing the model waits for; an `InputError` if it is closed.
+        compiled: the compiled model.
+        placement: the outline of its placement.
+        programs: the program of each segment, in order.
+        sizes: the ranges of dynamic sizes.
+        copies: counts the copies.
+        substitutes: the models that replace it after a failure.
+        counted: calls a function with inputs as a run of the model, which is counted and which
+            closing the model waits for; raises `InputError` if the model is closed.
     """
 
     compiled: CompiledModel
@@ -57,17 +60,16 @@ class Runner:
 class Session(Closing):
     """Runs of a compiled model in which some outputs are inputs of the next run: its state.
 
-    The state stays where it was made, on the device if that can keep it. A session may be used from
-    several threads, whose runs come one after the other; sessions of one model are independent of
-    each other, and their runs may overlap. A run that fails leaves the state as it was.
+    The state stays on the device that computed it, if possible. Several threads may use a session;
+    their runs are serialized. Sessions of one model are independent, and their runs may overlap. A
+    failed run does not change the state.
 
     Attributes:
-        state_outputs: for the name of each input that makes up the state, the name of the output
-            from which it is read.
+        state_outputs: the name of the output for each state input, by name.
     """
 
     def __init__(self, runner: Runner, state: object, start: object) -> None:
-        """Begin.
+        """Prepare the session.
 
         Args:
             runner: the compiled model.
@@ -75,10 +77,10 @@ class Session(Closing):
             start: as for `CompiledModel.session`.
 
         Raises:
-            InputError: they do not fit the model.
+            InputError: an argument does not fit the model.
         """
         model = runner.placement.model
-        self.state_outputs: Mapping[str, str] = paired(model.outputs, model.inputs, state)
+        self.state_outputs: Mapping[str, str] = pair_state(model.outputs, model.inputs, state)
         self._runner = runner
         self._operands = {name: model.inputs[name] for name in self.state_outputs}
         free_inputs = {
@@ -93,7 +95,7 @@ class Session(Closing):
         self._input_names = list(free_inputs)
         self._states = [(names.index(name), name) for name in self.state_outputs]
         self._types = {name: operand.type for name, operand in model.inputs.items()}
-        self._begin_with(checked_start(self._operands, start))
+        self._set_start(check_start(self._operands, start))
         self._signature = Signature(free_inputs, copies=runner.copies)
         self._all = Signature(model.inputs, runner.sizes)
         types = [operand.type for operand in model.inputs.values()]
@@ -110,13 +112,13 @@ class Session(Closing):
         self._lock = threading.Lock()
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """Compute the outputs that are not kept, and let the next run read those that are.
+        """Compute the outputs and the state of the next run.
 
         Args:
-            inputs: an array for each input that is not kept, by name; as for `CompiledModel.run`.
+            inputs: an array for each input that is not state, by name; as for `CompiledModel.run`.
 
         Returns:
-            An array for each output that is not kept, by name; the caller owns them.
+            An array for each output that is not state, by name; the caller owns them.
 
         Raises:
             InputError: the inputs do not fit the model or the state, or the session or its model is
@@ -127,17 +129,16 @@ class Session(Closing):
             return self._runner.counted(self._run, inputs)
 
     def after_fork(self) -> None:
-        """Begin anew in a forked process, in which the thread that held the lock may not be."""
+        """Reset the lock in a forked process, which may lack the thread that held it."""
         self._lock = threading.Lock()
 
     def state(self) -> dict[str, Array]:
-        """What the next run reads for the inputs that are kept, by their names; a copy.
+        """Return a copy of the state, by the names of inputs.
 
-        It starts another session where this one is: `compiled.session(start=session.state())`.
+        Another session continues from it: `compiled.session(start=session.state())`.
 
         Raises:
-            InputError: nothing has been run and not all of it was given to start with, or the
-                session is closed.
+            InputError: the session is closed, or has not run yet and `start` lacked an input.
             DeviceError: a device failed.
         """
         with self._lock:
@@ -153,20 +154,19 @@ class Session(Closing):
             return {name: self._series.read(index) for index, name in self._states}
 
     def reset(self, start: Mapping[str, Any] | None = None) -> None:
-        """Let the next run be the first one.
+        """Reset the state to its start.
 
         Args:
-            start: what it reads for inputs that are kept, by name, in place of what the session was
-                made with.
+            start: arrays for state inputs, by name, which replace the session's `start`.
 
         Raises:
-            InputError: it does not fit the model, or the session is closed.
+            InputError: an array does not fit the model, or the session is closed.
         """
         with self._lock:
             self._check_open()
-            checked = checked_start(self._operands, start)
+            checked = check_start(self._operands, start)
             if start is not None:
-                self._begin_with({**self._start, **checked})
+                self._set_start({**self._start, **checked})
             self._begun = False
 
     def close(self) -> None:
@@ -177,12 +177,12 @@ class Session(Closing):
                 self._series.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the compiled model and the state, from which the session goes on.
+        """Pickle the compiled model and the state.
 
         Raises:
             InputError: the session is closed.
             InputError, UnsupportedError, DeviceError, ModelFileError: the model cannot be pickled,
-                or the state not be read.
+                or the state cannot be read.
         """
         with self._lock:
             self._check_open()
@@ -190,10 +190,10 @@ class Session(Closing):
             state = None
             if self._begun:
                 state = {name: self._series.read(index) for index, name in self._states}
-            return _opened, (self._runner.compiled, pairs, self._start), state
+            return _open_pickled, (self._runner.compiled, pairs, self._start), state
 
     def __setstate__(self, state: Mapping[str, Array]) -> None:
-        """Go on from a state that was pickled."""
+        """Restore a pickled state."""
         for index, name in self._states:
             self._series.write(index, state[name])
         self._begun = True
@@ -205,10 +205,10 @@ class Session(Closing):
     def _run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         self._check_open()
         try:
-            # Later, sizes are checked with those of the state.
+            # After the first run, `_check_shapes` checks the shapes together with the state's.
             arrays = (self._signature.take if self._begun else self._signature.arrange)(inputs)
         except InputError as error:
-            raise self._misnamed(inputs) or error from error.__cause__
+            raise self._state_input_error(inputs) or error from error.__cause__
         if not self._begun:
             self._begin(arrays)
         series = self._series
@@ -224,8 +224,8 @@ class Session(Closing):
         series.advance()
         return {name: outputs[index] for name, index in self._outputs}
 
-    def _misnamed(self, inputs: object) -> InputError | None:
-        """What is wrong with inputs one of which is kept."""
+    def _state_input_error(self, inputs: object) -> InputError | None:
+        """Return the error about inputs that contain a state input; `None` if they contain none."""
         names = inputs if isinstance(inputs, Mapping) else {}
         state = next((name for name in self.state_outputs if name in names), None)
         if state is None:
@@ -233,33 +233,33 @@ class Session(Closing):
         return InputError(f"input {state!r} is kept by the session; reset(start=…) sets it")
 
     def _begin(self, arrays: Sequence[Array]) -> None:
-        """Have the state be what it begins with, for inputs of these shapes."""
+        """Initialize the state for the first run's inputs."""
         sizes = self._sizes_of(arrays)
         for index, name in self._states:
             start = self._start.get(name)
-            own = empty_start(name, self._types[name], sizes) if start is None else start.copy()
-            self._series.write(index, own)
+            value = default_start(name, self._types[name], sizes) if start is None else start.copy()
+            self._series.write(index, value)
         self._begun = True
 
-    def _begin_with(self, start: dict[str, Array]) -> None:
-        """Have the first run read these arrays by the names of inputs, as far as they go."""
+    def _set_start(self, start: dict[str, Array]) -> None:
+        """Set the arrays that the first run reads for state inputs, by name."""
         self._start = start
         self._first = SizeReader([self._types[name] for name in (*self._input_names, *start)])
 
     def _sizes_of(self, arrays: Sequence[Array]) -> dict[str, Dim]:
-        """The named sizes that the first run's inputs show, and what was given to start with."""
+        """Return the named sizes in the shapes of the first run's inputs and of `start`."""
         shapes = [getattr(array, "shape", ()) for array in (*arrays, *self._start.values())]
         return self._first.read(shapes)
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         sizes = self._reader.read_checked(shapes)
-        if sizes is None:  # this says what does not fit
+        if sizes is None:  # raises the error that names the mismatch
             self._all.sizes(dict(zip(self._names, shapes, strict=True)))
         elif self._runner.sizes.ranges:
             check_ranges(sizes, self._runner.sizes)
 
     def _run_on_substitute(self, model: Any, arrays: Sequence[Array]) -> dict[str, Any]:
-        """One run on a model that takes the place of the session's; the state comes back."""
+        """Run once on a substitute model, with the state passed to it and back."""
         inputs = {name: self._series.read(index) for index, name in self._states}
         inputs.update(zip(self._input_names, arrays, strict=True))
         outputs = model.run(inputs)
@@ -272,10 +272,10 @@ class Session(Closing):
             raise InputError("this session has been closed; open another with compiled.session()")
 
 
-def _opened(
+def _open_pickled(
     compiled: CompiledModel, state: Mapping[str, str], start: Mapping[str, Array]
 ) -> Session:
-    """A session that was pickled, before its first run."""
+    """Open a session for unpickling."""
     return compiled.session(state, start)
 
 
@@ -290,3 +290,65 @@ def _check_guard(
             elements[index] = value.array()
     guard.check_elements(elements)
     guard.check_shapes(shapes)
+
+
+def check_start(operands: Mapping[str, Operand], start: object) -> dict[str, Array]:
+    """Return a caller's start values as arrays, by the names of inputs.
+
+    Args:
+        operands: the state inputs, by name.
+        start: arrays for some or all of them, by name; `None` for none.
+
+    Raises:
+        InputError: a name is no state input, or an array does not fit its input.
+    """
+    if start is None:
+        return {}
+    if not isinstance(start, Mapping):
+        raise InputError(f"start is {start!r}, but must be arrays by the names of inputs")
+    arrays: dict[str, Array] = {}
+    for name, value in start.items():
+        if name not in operands:
+            names = ", ".join(operands)
+            near = did_you_mean(str(name), operands)
+            raise InputError(f"the session does not keep an input {name!r}{near}; it keeps {names}")
+        type_ = operands[name].type
+        try:
+            array = as_array(value, type_)
+        except InputError as error:
+            raise InputError(f"start of {name!r} {error}") from error.__cause__
+        if not type_.admits(array):
+            raise InputError(
+                f"start of {name!r} has shape {list(array.shape)}, but the model takes {type_}"
+            )
+        arrays[name] = array
+    return arrays
+
+
+def default_start(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> Array:
+    """Return the default start of a state input: zeros, with size 0 for unknown named sizes.
+
+    Args:
+        name: the name of the input.
+        type_: the type of the input.
+        sizes: the named sizes that the other inputs determine.
+
+    Raises:
+        InputError: the rank is dynamic, or a dynamic size has no name.
+    """
+    if type_.shape is None:
+        raise InputError(f"nothing is known of the shape of {name!r}; say with start what is first")
+    shape = tuple(_size(name, type_, size, sizes) for size in type_.shape)
+    return np.zeros(shape, type_.element_type.dtype)
+
+
+def _size(name: str, type_: TensorType, size: Dim, sizes: Mapping[str, Dim]) -> int:
+    if not isinstance(size, Dimension):
+        return size
+    value = None if size.name is None else sizes.get(size.name, 0)
+    if not isinstance(value, int) or size.name is None or size.name.startswith("?"):
+        raise InputError(
+            f"what {name!r} begins with is not known, which is {type_}: size {size} has no name of "
+            f"its own; say it with start={{{name!r}: …}}"
+        )
+    return value

@@ -1,4 +1,4 @@
-"""From what callers say of sizes to what devices are told."""
+"""Parsing of the callers' ranges, profiles and buckets of dynamic sizes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from crosschip.ir.shape_binding import bind, concrete, open_names
 from crosschip.runtime.shapes.padding import Buckets
 
 Ranges = Mapping[str, Sequence[int] | Sequence[Sequence[int]]]
-"""By the name of a size (least, most) or (least, usual, most); or by that of an input, shapes."""
+"""(least, most) or (least, usual, most): of a size by its name, or of an input's shape by its."""
 
 Profile = Mapping[str, int | Sequence[int]]
 """Values of sizes, or shapes of inputs, by name."""
 
 Profiles = Sequence[Profile] | Mapping[str, Sequence[Sequence[int]]]
-"""One after the other; or by the name of an input the shapes that it has in each of them."""
+"""A list of profiles; or, by the name of an input, its shapes in each profile."""
 
 
 def sizes_from(
@@ -26,16 +26,16 @@ def sizes_from(
     profiles: Profiles | None,
     specializations: int,
 ) -> Sizes:
-    """The sizes as devices are told of them.
+    """Return the ranges and profiles of sizes for devices.
 
     Args:
-        types: those of the model's inputs, by name.
+        types: the types of the model's inputs, by name.
         ranges: as for `compile`.
         profiles: as for `compile`.
-        specializations: for how many sets of shapes programs are kept.
+        specializations: the most sets of shapes with a program.
 
     Raises:
-        InputError: something is none, or does not fit the model's inputs.
+        InputError: an argument is malformed, or does not fit the model's inputs.
     """
     bounds: dict[str, tuple[int, int]] = {}
     usual: dict[str, int] = {}
@@ -49,26 +49,26 @@ def sizes_from(
                     f"{(least, most)}"
                 )
             usual.update((size, value) for value in middle)
-    all_profiles = [_profile(types, profile) for profile in _listed(profiles or ())]
+    all_profiles = [_profile(types, profile) for profile in _as_list(profiles or ())]
     if usual:
         all_profiles.insert(0, usual)
     for profile in all_profiles:
         for name, (least, most) in bounds.items():
             if not least <= profile.get(name, least) <= most:
                 raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
-    known = open_names(types.values())
+    names_of_model = open_names(types.values())
     for name in (*bounds, *(name for profile in all_profiles for name in profile)):
-        if name not in known:
-            names = ", ".join(known) or "none"
+        if name not in names_of_model:
+            names = ", ".join(names_of_model) or "none"
             raise InputError(f"the model has no open size {name!r}; its open sizes are {names}")
     return Sizes.of(bounds, all_profiles, specializations)
 
 
 def buckets_from(buckets: Mapping[str, Sequence[int]] | None) -> Buckets:
-    """The sizes to pad to, in ascending order.
+    """Return the sizes to pad to, in ascending order.
 
     Raises:
-        InputError: they are no lists of sizes by name.
+        InputError: the argument is malformed.
     """
     sorted_buckets: dict[str, Sequence[int]] = {}
     for name, sizes in _items("buckets", buckets or {}, "{'N': [1, 8, 32]}"):
@@ -82,7 +82,7 @@ def buckets_from(buckets: Mapping[str, Sequence[int]] | None) -> Buckets:
 def _bounds(
     types: Mapping[str, TensorType], name: str, argument: Any
 ) -> dict[str, tuple[int, ...]]:
-    """The least, perhaps the usual, and the greatest value of the sizes that a range is about."""
+    """Return (least, most) or (least, usual, most) of each size in a range."""
     if (
         not isinstance(argument, Sequence)
         or isinstance(argument, str)
@@ -100,8 +100,8 @@ def _bounds(
     return bounds
 
 
-def _listed(profiles: Profiles) -> Sequence[Profile]:
-    """Profiles one after the other."""
+def _as_list(profiles: Profiles) -> Sequence[Profile]:
+    """Return the profiles as a list."""
     if not isinstance(profiles, Mapping):
         if not isinstance(profiles, Sequence) or isinstance(profiles, str):
             raise InputError(f"profiles is {profiles!r}; give sizes by name, like [{{'N': 8}}]")
@@ -124,7 +124,7 @@ def _listed(profiles: Profiles) -> Sequence[Profile]:
 
 
 def _profile(types: Mapping[str, TensorType], profile: Profile) -> dict[str, int]:
-    """The values of sizes in a profile."""
+    """Return the values of sizes in a profile."""
     sizes: dict[str, int] = {}
     shapes: dict[str, Sequence[int]] = {}
     for name, value in _items("profiles", profile, "[{'N': 8}]"):

@@ -1,7 +1,7 @@
 """Padding to larger sizes, for rows that are computed independently of each other.
 
-An input is padded with copies of its last row, which break no rule that the row itself does not
-break. The added rows are cropped from the outputs.
+An input is padded with copies of its last row, which are valid if the row is. The added rows are
+cropped from the outputs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Padding:
 
     Args:
         model: the model.
-        buckets: the sizes to pad to; sizes for which the operators do not allow it are dropped.
+        buckets: the sizes to pad to; those that operators do not allow to pad are dropped.
 
     Attributes:
         buckets: the sizes that are padded.
@@ -67,18 +67,18 @@ class Padding:
             ]
         )
 
-    def padded(self, inputs: Sequence[Array], shapes: Shapes) -> list[Array]:
+    def pad(self, inputs: Sequence[Array], shapes: Shapes) -> list[Array]:
         """Return inputs of these shapes padded with copies of their last rows."""
         return [
-            array if array.shape == shape else _filled(array, shape)
+            array if array.shape == shape else _pad_array(array, shape)
             for array, shape in zip(inputs, shapes, strict=True)
         ]
 
-    def cropped(self, outputs: Sequence[Array], shapes: Shapes) -> list[Array]:
+    def crop(self, outputs: Sequence[Array], shapes: Shapes) -> list[Array]:
         """Return the outputs without the padding of inputs of these shapes."""
         sizes = self._sizes(shapes)
         return [
-            np.ascontiguousarray(array[_first(array.ndim, axes, sizes)]) if axes else array
+            np.ascontiguousarray(array[_crop_slices(array.ndim, axes, sizes)]) if axes else array
             for array, axes in zip(outputs, self._outputs, strict=True)
         ]
 
@@ -91,8 +91,8 @@ class Padding:
 
     def _bucket(self, name: str, size: int) -> int:
         sizes = self.buckets[name]
-        place = bisect_left(sizes, size)
-        return sizes[place] if size and place < len(sizes) else size
+        index = bisect_left(sizes, size)
+        return sizes[index] if size and index < len(sizes) else size
 
 
 def rows_of(model: Model, name: str) -> dict[Operand, int] | None:
@@ -108,9 +108,9 @@ def rows_of(model: Model, name: str) -> dict[Operand, int] | None:
     """
     axes: dict[Operand, int] = {}
     for operand in model.inputs.values():
-        if not _take(operand, name, _axis_of(operand, name), axes):
+        if not _record_axis(operand, name, _axis_of(operand, name), axes):
             return None
-    size_values: set[Operand] = set()  # what sizes are computed from them
+    size_values: set[Operand] = set()  # operands whose elements depend on the size
     for operation in model.operations:
         if not _follow(operation, name, axes, size_values):
             return None
@@ -121,40 +121,42 @@ def rows_of(model: Model, name: str) -> dict[Operand, int] | None:
 def _follow(
     operation: Operation, name: str, axes: dict[Operand, int], size_values: set[Operand]
 ) -> bool:
-    """Record the axis of rows in an operation's outputs; return whether rows stay independent."""
+    """Record the row axis of an operation's outputs; return whether rows stay independent."""
     input_axes = [None if operand is None else axes.get(operand) for operand in operation.inputs]
-    if any(_tells(output, name) for output in operation.outputs):
+    if any(_contains_size(output, name) for output in operation.outputs):
         size_values.update(operation.outputs)  # the number of rows itself, or what follows from it
         return True
     if any(operand in size_values for operand in operation.inputs):
-        if all(map(_holds_numbers, operation.outputs)):
+        if all(map(_is_static_value, operation.outputs)):
             return True
-        if not _may_be_told(operation, size_values):
+        if not _reads_only_shape_sizes(operation, size_values):
             return False
     if all(axis is None for axis in input_axes):
-        return all(_take(output, name, None, axes) for output in operation.outputs)
+        return all(_record_axis(output, name, None, axes) for output in operation.outputs)
     if not isinstance(operation, Operator) or operation.bodies:
         return False
     try:
         axis = operation.row_axis(input_axes)
     except (ModelError, ValueError, UnknownRank, ComputedParameter):
         return False
-    return axis is not None and all(_take(output, name, axis, axes) for output in operation.outputs)
+    return axis is not None and all(
+        _record_axis(output, name, axis, axes) for output in operation.outputs
+    )
 
 
-def _take(operand: Operand, name: str, axis: int | None, axes: dict[Operand, int]) -> bool:
+def _record_axis(operand: Operand, name: str, axis: int | None, axes: dict[Operand, int]) -> bool:
     """Record the axis of an operand, if only that axis has the size."""
     shape = operand.type.shape
     if shape is None or operand.type.element_type in PYTHONS_TYPES:
         return False
-    having = [
-        place
-        for place, size in enumerate(shape)
+    axes_with_size = [
+        index
+        for index, size in enumerate(shape)
         if isinstance(size, Dimension) and name in size.names
     ]
     if axis is None:
-        return not having
-    if having != [axis] or name_of(shape[axis]) != name or _has_scales(operand, axis):
+        return not axes_with_size
+    if axes_with_size != [axis] or name_of(shape[axis]) != name or _has_scales(operand, axis):
         return False
     axes[operand] = axis
     return True
@@ -173,22 +175,22 @@ def _axis_of(operand: Operand, name: str) -> int | None:
     return next((axis for axis, size in enumerate(shape) if name_of(size) == name), None)
 
 
-def _tells(operand: Operand, name: str) -> bool:
+def _contains_size(operand: Operand, name: str) -> bool:
     """Return whether the elements of an operand depend on the size."""
     sizes = operand.type.shape_value or ()
     return any(isinstance(size, Dimension) and name in size.names for size in sizes)
 
 
-def _holds_numbers(operand: Operand) -> bool:
+def _is_static_value(operand: Operand) -> bool:
     """Return whether the elements of an operand are known for all sizes."""
     sizes = operand.type.shape_value
     return sizes is not None and all(isinstance(size, int) for size in sizes)
 
 
-def _may_be_told(operation: Operation, size_values: set[Operand]) -> bool:
+def _reads_only_shape_sizes(operation: Operation, size_values: set[Operand]) -> bool:
     """Return whether an operation reads sizes only to shape its result.
 
-    Whether the result has the size on the axis of rows alone is checked elsewhere.
+    `_record_axis` checks that the result has the size on the row axis alone.
     """
     return isinstance(operation, Operator) and all(
         slot.name in operation.shape_slots
@@ -206,7 +208,7 @@ def _with_sizes(
     return tuple(wider)
 
 
-def _filled(array: Array, shape: tuple[int, ...]) -> Array:
+def _pad_array(array: Array, shape: tuple[int, ...]) -> Array:
     """Return an array padded with the last element of each axis."""
     wide = np.empty(shape, array.dtype)
     wide[tuple(map(slice, array.shape))] = array
@@ -217,10 +219,10 @@ def _filled(array: Array, shape: tuple[int, ...]) -> Array:
     return wide
 
 
-def _first(
+def _crop_slices(
     rank: int, axes: Sequence[tuple[str, int]], sizes: Mapping[str, int]
 ) -> tuple[slice, ...]:
-    places = [slice(None)] * rank
+    slices = [slice(None)] * rank
     for name, axis in axes:
-        places[axis] = slice(sizes[name])
-    return tuple(places)
+        slices[axis] = slice(sizes[name])
+    return tuple(slices)

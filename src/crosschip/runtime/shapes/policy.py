@@ -1,4 +1,4 @@
-"""The choice of the dynamic shape strategy: the device compiles them, or the runtime per shape."""
+"""The choice of the dynamic shape strategy of a segment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def strategy_for(
     """
     if not is_open(segment):
         return DynamicShapeStrategy.FIXED
-    if capabilities.data_dependent_sizes and _opens_sizes(segment):
+    if capabilities.data_dependent_sizes and _has_data_dependent_sizes(segment):
         return DynamicShapeStrategy.FIXED
     fixed = is_fixed_for(capabilities, model, sizes)
     return DynamicShapeStrategy.PROGRAM_PER_SHAPE if fixed else DynamicShapeStrategy.OPEN
@@ -72,16 +72,16 @@ def _ranks_follow_from_sizes(model: Model) -> bool:
         if any(output.type.shape is None for output in operation.outputs)
         and all(operand is None or operand.type.shape is not None for operand in operation.inputs)
     ]
-    known = all(operand.type.shape is not None for operand in model.inputs.values())
+    known_ranks = all(operand.type.shape is not None for operand in model.inputs.values())
     return (
         bool(opening)
-        and known
+        and known_ranks
         and all(isinstance(operation, Operator) for operation in opening)
         and not any(map(is_data_dependent, model.operations))
     )
 
 
-def _opens_sizes(segment: Model) -> bool:
+def _has_data_dependent_sizes(segment: Model) -> bool:
     """Return whether the only unknown sizes are those that depend on data."""
     return all(map(is_data_dependent, segment.operations)) and not any(
         operand.type.static_shape is None for operand in segment.inputs.values()

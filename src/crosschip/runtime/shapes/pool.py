@@ -33,12 +33,12 @@ class Pool(Generic[K, V]):
     """A thread-safe pool of values by key.
 
     Args:
-        make: creates a missing value; called once, however many threads ask for the key meanwhile.
+        make: creates a missing value; called once even if many threads request the key.
         close: releases a dropped value when no thread uses it any more, given its number of uses.
         most: the most values that are kept.
 
     Attributes:
-        hits: how often a requested value existed.
+        hits: the number of requests whose value existed.
         created: the number of created values.
         evicted: the number of values that were dropped for others.
     """
@@ -113,7 +113,7 @@ class Pool(Generic[K, V]):
         except BaseException as error:
             with self._lock:
                 del self._making[key]
-            # Whoever waits is told what went wrong; interrupted is this thread alone.
+            # Other threads get the error; an interruption concerns this thread alone.
             if isinstance(error, Exception):
                 mine.set_exception(error)
             else:

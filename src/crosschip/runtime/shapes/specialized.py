@@ -55,7 +55,7 @@ class SpecializedProgram(SegmentProgram):
         name: the name of the device.
         device: the device.
         model: the segment, with dynamic sizes.
-        compile: compiles it for static shapes.
+        compile: compiles a model of static shapes.
         compilers: the names of the devices that may compile it, in the order of preference.
         most: the most programs that are kept.
         padding: the padded sizes, if any.
@@ -75,17 +75,21 @@ class SpecializedProgram(SegmentProgram):
         self.copies = Copies()
         self.compile = compile
         self.compilers = tuple(compilers)
-        # Buffers are worth keeping where they are only if the device has memory of its own.
+        # Buffers are passed on only if the device has its own memory.
         self.submits = type(device).allocate is not Device.allocate
         self._device = device
         self._model = model
         self._types = [operand.type for operand in model.inputs.values()]
         self._tensors = tensors_among(self._types)
-        self._holding = [i for i, type_ in enumerate(self._types) if type_.shape_value is not None]
+        self._value_inputs = [
+            i for i, type_ in enumerate(self._types) if type_.shape_value is not None
+        ]
         self._padding = padding if padding else None
         self._pool: Pool[ShapeKey, _Specialization] = Pool(self._make, self._drop, most)
         self._lock = threading.Lock()
-        self._past = SegmentStatistics(model.name, name, strategy_text(most, padding), programs=0)
+        self._dropped_statistics = SegmentStatistics(
+            model.name, name, strategy_text(most, padding), programs=0
+        )
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         shapes = tuple(shapes_of(self._tensors, inputs))
@@ -93,9 +97,11 @@ class SpecializedProgram(SegmentProgram):
             wider = self._padding.shapes(shapes)
             if wider != shapes:
                 with self._lock:
-                    self._past = replace(self._past, padded=self._past.padded + 1)
-                outputs = self._run(wider, self._padding.padded(inputs, wider))
-                return self._padding.cropped(outputs, shapes)
+                    self._dropped_statistics = replace(
+                        self._dropped_statistics, padded=self._dropped_statistics.padded + 1
+                    )
+                outputs = self._run(wider, self._padding.pad(inputs, wider))
+                return self._padding.crop(outputs, shapes)
         return self._run(shapes, inputs)
 
     def count_copies(self, copies: Copies) -> None:
@@ -113,24 +119,26 @@ class SpecializedProgram(SegmentProgram):
         if self._padding is not None and self._padding.shapes(shapes) != shapes:
             results = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
             return Submission.on_host(results, outputs)
-        held = [call(self.name, "handing out elements", inputs[i].array) for i in self._holding]
-        lease = self._pool.take((shapes, _elements(held)))
+        elements = [
+            call(self.name, "handing out elements", inputs[i].array) for i in self._value_inputs
+        ]
+        lease = self._pool.take((shapes, _elements(elements)))
         try:
             submission = lease.value.submit(inputs, outputs, after)
         except BaseException:
             self._pool.release(lease)
             raise
-        end = _End(submission.event, lambda: self._pool.release(lease))
+        end = EventWithAction(submission.event, lambda: self._pool.release(lease))
         return Submission(submission.outputs, end)
 
     def prepare(self, sizes: Mapping[str, Dim]) -> None:
         types = [type_.substitute(sizes) for type_ in self._types]
         shapes = [type_.static_shape for type_ in types]
-        held = [_numbers(types[index].shape_value or ()) for index in self._holding]
-        known = tuple([shape for shape in shapes if shape is not None])
-        elements = tuple([numbers for numbers in held if numbers is not None])
-        if len(known) == len(shapes) and len(elements) == len(held):
-            wider = known if self._padding is None else self._padding.shapes(known)
+        values = [_numbers(types[index].shape_value or ()) for index in self._value_inputs]
+        static = tuple([shape for shape in shapes if shape is not None])
+        elements = tuple([numbers for numbers in values if numbers is not None])
+        if len(static) == len(shapes) and len(elements) == len(values):
+            wider = static if self._padding is None else self._padding.shapes(static)
             self.make((wider, elements))
 
     def make(self, key: ShapeKey) -> None:
@@ -144,7 +152,7 @@ class SpecializedProgram(SegmentProgram):
         for type_, shape in zip(self._types, shapes, strict=True):
             if min(shape, default=0) < 0 or not replace(type_, shape=shape).fits(type_):
                 raise ValueError(f"{list(shape)} is no shape of {type_}")
-        for index, numbers in zip(self._holding, elements, strict=True):
+        for index, numbers in zip(self._value_inputs, elements, strict=True):
             if len(numbers) != math.prod(shapes[index]):
                 raise ValueError(f"{list(numbers)} are not the elements of {list(shapes[index])}")
         self._pool.release(self._pool.take(key), used=False)
@@ -155,11 +163,11 @@ class SpecializedProgram(SegmentProgram):
         Raises:
             DeviceError: a device failed to save one.
         """
-        held = self._pool.borrow()
+        leases = self._pool.borrow()
         try:
-            saved = [lease.value.saved() for _, lease in held]
+            saved = [lease.value.saved() for _, lease in leases]
         finally:
-            for _, lease in held:
+            for _, lease in leases:
                 self._pool.release(lease, used=False)
         programs: dict[Entry, bytes] = {}
         for entries in saved:
@@ -170,16 +178,16 @@ class SpecializedProgram(SegmentProgram):
         shapes = ShapePrograms(
             tuple(self.compilers),
             {name: tuple(sizes) for name, sizes in buckets.items()},
-            tuple([key for key, _ in held]),
+            tuple([key for key, _ in leases]),
             tuple(programs),
         )
         return shapes, list(programs.values())
 
     def statistics(self) -> Iterable[SegmentStatistics]:
-        total = self._past
+        total = self._dropped_statistics
         entries = self._pool.entries()
         for _, program, uses in entries:
-            total = program.counted(total, uses)
+            total = program.add_to(total, uses)
         yield replace(
             total,
             programs=len(entries),
@@ -191,7 +199,7 @@ class SpecializedProgram(SegmentProgram):
         self._pool.clear()
 
     def _run(self, shapes: Shapes, inputs: Sequence[Array]) -> Sequence[Array]:
-        key = shapes, _elements([inputs[index] for index in self._holding])
+        key = shapes, _elements([inputs[index] for index in self._value_inputs])
         lease = self._pool.take(key)
         try:
             return lease.value.run(inputs)
@@ -206,20 +214,20 @@ class SpecializedProgram(SegmentProgram):
         """
         shapes, elements = key
         operands = list(self._model.inputs.values())
-        held = {
+        values = {
             operands[index]: np.array(numbers, self._types[index].element_type.dtype).reshape(
                 shapes[index]
             )
-            for index, numbers in zip(self._holding, elements, strict=True)
+            for index, numbers in zip(self._value_inputs, elements, strict=True)
         }
-        model = fix_sizes(self._model, shapes, held, self.name)
+        model = fix_sizes(self._model, shapes, values, self.name)
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
         compiled.plan.count_copies(self.copies)
         with self._lock:
-            past, count = self._past, len(compiled.plan.programs)
-            self._past = replace(
+            past, count = self._dropped_statistics, len(compiled.plan.programs)
+            self._dropped_statistics = replace(
                 past,
                 compiled=past.compiled + count - compiled.loaded,
                 loaded=past.loaded + compiled.loaded,
@@ -228,29 +236,29 @@ class SpecializedProgram(SegmentProgram):
 
     def _drop(self, program: _Specialization, uses: int) -> None:
         with self._lock:
-            self._past = program.counted(self._past, uses)
+            self._dropped_statistics = program.add_to(self._dropped_statistics, uses)
         program.close()
 
 
 def strategy_text(most: int, padding: Padding) -> str:
-    """The dynamic shape strategy in words."""
+    """Return the dynamic shape strategy in words."""
     way = f"{DynamicShapeStrategy.PROGRAM_PER_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 
 
 class _Specialization:
-    """A segment for one set of shapes.
+    """The program of a segment for one set of shapes.
 
     Args:
-        fixed: its model with static shapes.
+        fixed: the model with static shapes.
         compiled: the compiled model; `None` if nothing is left to run.
     """
 
     def __init__(self, fixed: FixedModel, compiled: Compiled | None) -> None:
         self._reads = fixed.reads
-        self._makes = fixed.makes
+        self._results = fixed.makes
         self._executable = compiled
-        self._moved = [
+        self._bytes_per_run = [
             sum(bytes_of(operand.type) for operand in side.values())
             for side in (fixed.model.inputs, fixed.model.outputs)
         ]
@@ -259,36 +267,42 @@ class _Specialization:
         outputs: Sequence[Array] = ()
         if self._executable is not None:
             outputs = self._executable.run([inputs[index] for index in self._reads])
-        return [outputs[m] if isinstance(m, int) else m.copy() for m in self._makes]
+        return [outputs[m] if isinstance(m, int) else m.copy() for m in self._results]
 
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         """Submit a run; waiting for its event checks its rules."""
         compiled = self._executable
-        places = outputs or [None] * len(self._makes)
+        targets = outputs or [None] * len(self._results)
         if compiled is None or not (compiled.whole and compiled.plan.submits):
             for event in after:
                 event.wait()
-            return Submission.on_host(self.run([buffer.array() for buffer in inputs]), places)
-        wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
+            return Submission.on_host(self.run([buffer.array() for buffer in inputs]), targets)
+        computed_targets = [
+            target for target, m in zip(targets, self._results, strict=True) if isinstance(m, int)
+        ]
         (program,) = compiled.plan.programs
-        submission = program.submit([inputs[index] for index in self._reads], wanted, after)
+        submission = program.submit(
+            [inputs[index] for index in self._reads], computed_targets, after
+        )
         buffers = [
-            submission.outputs[m] if isinstance(m, int) else _put(m.copy(), place)
-            for m, place in zip(self._makes, places, strict=True)
+            submission.outputs[m] if isinstance(m, int) else _write_output(m.copy(), target)
+            for m, target in zip(self._results, targets, strict=True)
         ]
         check = program.check_rules
-        return Submission(buffers, _End(submission.event, lambda: check(submission.outputs)))
+        return Submission(
+            buffers, EventWithAction(submission.event, lambda: check(submission.outputs))
+        )
 
     def count_copies(self, copies: Copies) -> None:
-        """Count copies there from now on."""
+        """Set the counter of copies."""
         if self._executable is not None:
             self._executable.plan.count_copies(copies)
 
-    def counted(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
+    def add_to(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
         """Return statistics with the runs of this program added."""
-        into, out = self._moved
+        into, out = self._bytes_per_run
         return replace(
             statistics,
             runs=statistics.runs + uses,
@@ -305,12 +319,12 @@ class _Specialization:
             program.close()
 
 
-class _End(Event):
-    """The end of work, followed once by an action, whether the work succeeded or not.
+class EventWithAction(Event):
+    """An event that runs an action once after the work has ended or failed.
 
     Args:
         event: the end of the work itself.
-        then: the action; if nobody waits for the end, it happens when nobody can any more.
+        then: the action; it runs when a wait ends, or when the event is deleted.
     """
 
     def __init__(self, event: Event, then: Callable[[], None]) -> None:
@@ -348,12 +362,12 @@ def _elements(arrays: Sequence[Array]) -> tuple[tuple[int, ...], ...]:
 
 def _numbers(sizes: Sequence[Dim]) -> tuple[int, ...] | None:
     """Return the sizes, if all of them are numbers."""
-    known = tuple([size for size in sizes if isinstance(size, int)])
-    return known if len(known) == len(sizes) else None
+    numbers = tuple([size for size in sizes if isinstance(size, int)])
+    return numbers if len(numbers) == len(sizes) else None
 
 
-def _put(array: Array, place: Buffer | None) -> Buffer:
-    if place is None:
+def _write_output(array: Array, target: Buffer | None) -> Buffer:
+    if target is None:
         return HostBuffer(array)
-    place.write(array)
-    return place
+    target.write(array)
+    return target

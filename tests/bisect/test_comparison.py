@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crosschip.accuracy.error import relative_error
-from crosschip.bisect.comparing import Difference, difference
+from crosschip.bisect.comparison import Difference, difference
 from crosschip.hal import Precision
 from crosschip.ir import Array, ElementType, Quantization, TensorType
 

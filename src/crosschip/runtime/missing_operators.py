@@ -11,16 +11,16 @@ from crosschip.ir.shape_binding import shapes_and_sizes
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.compile.devices import open_devices
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.placement.asking import asking
-from crosschip.runtime.placement.missing import Missing, missing
+from crosschip.runtime.placement.missing_operators import MissingOperator, rank_missing_operators
+from crosschip.runtime.placement.queries import device_query
 
 
-def lacking(
+def missing_operators(
     models: Sequence[Model],
     device: str,
     shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     configuration: Configuration | None = None,
-) -> list[Missing]:
+) -> list[MissingOperator]:
     """List the operators that a device lacks for models, in the order in which to add them.
 
     Args:
@@ -31,18 +31,18 @@ def lacking(
 
     Raises:
         InputError: an argument is invalid.
-        DeviceError: there is no such device, or it does not open.
+        DeviceError: there is no such device, or it cannot be opened.
     """
     settings = configuration or Configuration()
-    prepared = [simplify(_fixed(model, shapes or {})) for model in models]
+    prepared = [simplify(_specialize(model, shapes or {})) for model in models]
     with ExitStack() as owned:
         (opened,) = open_devices([device], settings.properties, {}, owned, isolate=False).values()
-        return missing(prepared, asking(opened, settings.options(Sizes())))
+        return rank_missing_operators(prepared, device_query(opened, settings.options(Sizes())))
 
 
-def _fixed(model: Model, shapes: Mapping[str, Sequence[int | None] | int]) -> Model:
+def _specialize(model: Model, shapes: Mapping[str, Sequence[int | None] | int]) -> Model:
     types = {name: operand.type for name, operand in model.inputs.items()}
     open_sizes = (size for type_ in types.values() for size in type_.shape or ())
     sizes = {name for size in open_sizes if isinstance(size, Dimension) for name in size.names}
-    own = {name: shape for name, shape in shapes.items() if name in types or name in sizes}
-    return Specialize(*shapes_and_sizes(types, own))(model) if own else model
+    used = {name: shape for name, shape in shapes.items() if name in types or name in sizes}
+    return Specialize(*shapes_and_sizes(types, used))(model) if used else model

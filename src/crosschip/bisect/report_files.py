@@ -1,16 +1,30 @@
-"""The report as one HTML page: no script, nothing else to load."""
+"""The files of a report: an HTML page, a JSON document, and a folder for each failing operator."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
+from typing import Any
 
 from crosschip.accuracy.error import UNIT
-from crosschip.bisect.report import FailingOperator, Report, slots_of, told_difference, told_error
+from crosschip.bisect.report import (
+    FailingOperator,
+    Report,
+    format_difference,
+    format_error,
+    slots_of,
+)
 from crosschip.drawing import to_svg
-from crosschip.ir import Operation
+from crosschip.ir import InputError, Operation
 from crosschip.ir.text import legible
+from crosschip.ops.definition.serialization import to_bytes
+from crosschip.runtime.artifact.atomic_files import write_user_file
+from crosschip.runtime.discovery import base_name
+from crosschip.runtime.inputs import write_value
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
@@ -33,15 +47,15 @@ _COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _ELSEWHER
 
 _TOP, _HEIGHT, _LEFT = 16, 260, 52
 _LEAST = -9
-"""The power of ten at the bottom of the chart."""
+"""The exponent of ten at the bottom of the chart."""
 
 
 def to_html(report: Report, commands: Sequence[str] = ()) -> str:
-    """The page: what is wrong and how to run it once more, and the error along the model.
+    """Return the page: failing operators, commands that reproduce them, errors along the model.
 
     Args:
-        report: what was found.
-        commands: for each culprit, the one that runs it.
+        report: the report.
+        commands: the command that runs each failing operator.
     """
     title = escape(legible(f"{report.model.name} on {report.device}: crosschip bisect"))
     parts = [
@@ -56,35 +70,35 @@ def to_html(report: Report, commands: Sequence[str] = ()) -> str:
         parts.append("<h2>What is wrong</h2>")
         all_commands = [*commands, *[""] * len(report.failing_operators)]
         parts += [
-            _culprit(each, text)
+            _operator_section(each, text)
             for each, text in zip(report.failing_operators, all_commands, strict=False)
         ]
-    parts += ["<h2>The error along the model</h2>", *_chart(report), *_graph(report)]
+    parts += ["<h2>The error along the model</h2>", *_chart(report), *_drawing(report)]
     return "\n".join([*filter(None, parts), "</body></html>\n"])
 
 
 def _outputs(report: Report) -> str:
     if report.error is None:
         return ""
-    sentence = f"Error of the model's outputs: {told_error(report.error)} ({UNIT})"
+    sentence = f"Error of the model's outputs: {format_error(report.error)} ({UNIT})"
     if report.mended is not None:
-        sentence += f"; with the culprits on {report.against}: {told_error(report.mended)}"
+        sentence += f"; with the culprits on {report.against}: {format_error(report.mended)}"
         sentence += "" if report.explained else ", which is still wrong"
     return f"<p>{escape(sentence)}.</p>"
 
 
-def _culprit(operator: FailingOperator, command: str) -> str:
+def _operator_section(operator: FailingOperator, command: str) -> str:
     head = f"{operator.manner}: {operator.title}"
     if len(operator.operations) > 1:
         head += " (only together)"
     lines = [f'<div class="culprit"><h3>{escape(head)}</h3><p>{escape(legible(operator.detail))}']
     if operator.difference is not None:
-        lines.append(f"<br>{escape(told_difference(operator.difference))}")
+        lines.append(f"<br>{escape(format_difference(operator.difference))}")
     if operator.shows is not None:
         seen = "shows" if operator.shows else "does not show"
         lines.append(f"<br>it {seen} in the outputs of the model")
         if operator.effect is not None:
-            lines.append(f", whose error is {told_error(operator.effect)} with it alone")
+            lines.append(f", whose error is {format_error(operator.effect)} with it alone")
     lines.append("</p>")
     for operation in operator.operations:
         lines.append(f"<p><code>{escape(operation.type)}</code> {escape(legible(operation.name))}")
@@ -100,9 +114,9 @@ def _culprit(operator: FailingOperator, command: str) -> str:
 
 
 def _chart(report: Report) -> Iterator[str]:
-    """The error of each operation, by itself and with all before it, on a logarithmic scale."""
+    """Return the chart of each operation's error, separate and cumulative, in log scale."""
     operations = report.model.operations
-    guilty = {
+    failing = {
         o: operator.error for operator in report.failing_operators for o in operator.operations
     }
     step = max(3.0, min(12.0, 960 / max(1, len(operations))))
@@ -118,12 +132,12 @@ def _chart(report: Report) -> Iterator[str]:
     yield from _sums(report, step)
     for index, operation in enumerate(operations):
         x = _LEFT + step * (index + 0.5)
-        if operation in guilty:
-            error = guilty[operation]
+        if operation in failing:
+            error = failing[operation]
             yield from _culprit_mark(operation, x, math.inf if error is None else error, width)
         elif operation in report.own:
             error = report.own[operation].error
-            title = escape(legible(f"{operation.type} {operation.name}: {told_error(error)}"))
+            title = escape(legible(f"{operation.type} {operation.name}: {format_error(error)}"))
             yield (
                 f'<circle cx="{x:g}" cy="{_y(error):g}" r="2" fill="#2e9e6b">'
                 f"<title>{title}</title></circle>"
@@ -147,25 +161,25 @@ def _sums(report: Report, step: float) -> Iterator[str]:
 
 
 def _culprit_mark(operation: Operation, x: float, error: float, width: float) -> Iterator[str]:
-    """A red mark, with the operation's name on the side where there is room."""
+    """Return a red mark, with the operation's name on the side with more space."""
     y = _y(error)
-    place, anchor = (x + 8, "start") if x < width / 2 else (x - 8, "end")
+    folder_path, anchor = (x + 8, "start") if x < width / 2 else (x - 8, "end")
     name = escape(legible(f"{operation.type} {operation.name}"))
     yield f'<path d="M{x:g} {y:g} V{_TOP + _HEIGHT}" stroke="#d4404a" stroke-dasharray="2 2"/>'
     yield (
-        f'<circle cx="{x:g}" cy="{y:g}" r="4.5" fill="#d4404a"><title>{name}: {told_error(error)}'
-        f'</title></circle><text x="{place:g}" y="{y + 4:g}" fill="#d4404a" '
+        f'<circle cx="{x:g}" cy="{y:g}" r="4.5" fill="#d4404a"><title>{name}: {format_error(error)}'
+        f'</title></circle><text x="{folder_path:g}" y="{y + 4:g}" fill="#d4404a" '
         f'text-anchor="{anchor}">{name}</text>'
     )
 
 
 def _y(error: float) -> float:
-    """The height of an error in the chart."""
+    """Return the vertical position of an error in the chart."""
     power = math.log10(min(max(error, 10.0**_LEAST), 10.0)) if not math.isnan(error) else 1.0
     return _TOP + _HEIGHT * (1 - (power - _LEAST) / (1 - _LEAST))
 
 
-def _graph(report: Report) -> Iterator[str]:
+def _drawing(report: Report) -> Iterator[str]:
     groups = dict.fromkeys(report.suspects, _UNKNOWN)
     for operation in report.model.operations:
         groups.setdefault(operation, _ELSEWHERE)
@@ -175,3 +189,68 @@ def _graph(report: Report) -> Iterator[str]:
         groups.update(dict.fromkeys(operator.operations, _WRONG))
     drawing = to_svg(report.model, groups, _COLOURS)
     yield f'<div class="graph">{drawing}</div>'
+
+
+_MODEL = "model.chipm"
+_LONGEST_NAME = 60
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write the files of a report; return the paths of the page and of the operators' folders.
+
+    A folder contains `model.chipm` (the format of docs/formats.md, which `crosschip run` reads),
+    `model.txt` (the model as text), and the arrays in `inputs/`, `expected/` and `actual/`.
+
+    Raises:
+        InputError: the files cannot be written.
+    """
+    folders = [
+        folder / _folder_name(index, operator)
+        for index, operator in enumerate(report.failing_operators)
+    ]
+    page = folder / "index.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        commands = []
+        for operator, folder_path in zip(report.failing_operators, folders, strict=True):
+            inputs = _write_culprit(operator, folder_path)
+            commands.append(_command(report, operator, folder_path, inputs))
+        write_user_file(page, [to_html(report, commands).encode()])
+        document = {**report.document(), "replays": commands}
+        write_user_file(folder / "report.json", [json.dumps(document, indent=2).encode("ascii")])
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written to: {error.strerror}") from None
+    return [page, *folders]
+
+
+def _folder_name(index: int, operator: FailingOperator) -> str:
+    words = f"{index + 1}-{'-'.join(f'{o.type}-{o.name}' for o in operator.operations)}"
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in words)[:_LONGEST_NAME]
+
+
+def _write_culprit(operator: FailingOperator, folder_path: Path) -> Mapping[str, Path]:
+    """Write the folder of a failing operator; return the files of its inputs."""
+    folder_path.mkdir(exist_ok=True)
+    write_user_file(folder_path / _MODEL, [to_bytes(operator.part.model)])
+    write_user_file(folder_path / "model.txt", [f"{operator.part.model}\n".encode()])
+    _write_values(operator.expected, folder_path / "expected")
+    if operator.actual:
+        _write_values(operator.actual, folder_path / "actual")
+    return _write_values(operator.inputs, folder_path / "inputs")
+
+
+def _write_values(values: Mapping[str, Any], folder: Path) -> Mapping[str, Path]:
+    folder.mkdir(exist_ok=True)
+    return {name: write_value(folder / name, value) for name, value in values.items()}
+
+
+def _command(
+    report: Report, operator: FailingOperator, folder_path: Path, inputs: Mapping[str, Path]
+) -> str:
+    """Return the command that runs a failing operator on the device alone."""
+    words = ["crosschip", "run", str(folder_path / _MODEL), "--devices", base_name(report.device)]
+    for name, path in inputs.items():
+        words += ["--input", f"{name}={path}"]
+    words += [*report.options, "--no-cache"]
+    words += ["--save", str(folder_path / "actual")] if operator.actual else ["--isolate"]
+    return shlex.join(words)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.runtime.placement.grouping import grouped
+from crosschip.runtime.placement.segments import topological_order
 
 
 @st.composite
@@ -43,7 +43,7 @@ def test_each_task_is_there_once_after_those_that_it_waits_for(
     given: tuple[list[list[int]], list[list[int]]],
 ) -> None:
     readers, groups = given
-    units = grouped(readers, groups)
+    units = topological_order(readers, groups)
     assert sorted(task for unit in units for task in unit) == list(range(len(readers)))
     place = {task: number for number, unit in enumerate(units) for task in unit}
     for task, others in enumerate(readers):
@@ -58,12 +58,12 @@ def test_a_group_alone_falls_apart_only_if_others_must_run_in_the_middle(
 ) -> None:
     readers, groups = given
     for group in groups:
-        together = len(group) == 1 or group in grouped(readers, [group])
+        together = len(group) == 1 or group in topological_order(readers, [group])
         assert together != is_open(readers, group)
 
 
 def test_two_groups_that_wait_for_each_other_cost_the_larger_one() -> None:
     readers = [[3], [2], [], [], []]  # 0 -> 3 and 1 -> 2
-    units = grouped(readers, [[0, 2, 4], [1, 3]])
+    units = topological_order(readers, [[0, 2, 4], [1, 3]])
     assert [1, 3] in units
     assert [0, 2, 4] not in units

@@ -1,4 +1,4 @@
-"""The operators that a device lacks for some models, in the order in which to add them."""
+"""The operators that a device lacks for some models, ranked by the benefit of adding them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Model, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask
-from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.placement.placement import Placement, place
 
-_DEVICE, _ELSEWHERE = "device", "elsewhere"
+_DEVICE, _OTHER = "device", "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """An operator that a device declines, and the benefit of adding it after the earlier ones.
+class MissingOperator:
+    """An operator that a device declines, and the benefit of adding it after those ranked higher.
 
     Attributes:
-        operator: the type of the operator; empty for the device as it is.
+        operator: the type of the operator; empty for the unchanged device.
         operations: the number of operations of that type in the models.
         reasons: why the device declines them, the most frequent first.
-        share: the fraction of all multiply-adds that the device then computes.
-        taken: the fraction of all operations that it then runs.
-        segments: the number of segments of the models then.
+        share: the fraction of all multiply-adds that the device computes with the operator.
+        taken: the fraction of all operations that the device runs with the operator.
+        segments: the number of segments of the models with the operator.
     """
 
     operator: str
@@ -37,30 +37,30 @@ class Missing:
     segments: int
 
 
-def missing(models: Sequence[Model], ask: Ask) -> list[Missing]:
-    """Rank the operators that a device lacks by the multiply-adds that they bring.
+def rank_missing_operators(models: Sequence[Model], ask: Ask) -> list[MissingOperator]:
+    """Rank the operators that a device lacks by the multiply-adds of their operations.
 
     Among operators without multiply-adds, the one whose operations are most often adjacent to
-    supported
-    ones comes first, because each adjacency saves the transfer of a tensor.
+    supported ones comes first, because each adjacency saves the transfer of a tensor.
 
     Args:
         models: the models to run.
         ask: queries the device.
 
     Returns:
-        First an entry for the device as it is, then one for each operator that it declines.
+        First an entry for the unchanged device, then one for each operator that it declines.
     """
     new_operators: list[str] = []
     entries = [_entry(models, ask, new_operators, "", 0, ())]
-    declined, joined = list(_declined(models, ask)), list(_joined(models))
-    while left := {operation.type for operation, _ in declined} - set(new_operators):
-        best = max(sorted(left), key=lambda type_: _worth(joined, declined, new_operators, type_))
+    declined, edges = list(_declined(models, ask)), list(_edges(models))
+    while remaining := {operation.type for operation, _ in declined} - set(new_operators):
+        best = max(
+            sorted(remaining), key=lambda type_: _benefit(edges, declined, new_operators, type_)
+        )
         new_operators.append(best)
-        own = [(operation, reason) for operation, reason in declined if operation.type == best]
-        reasons = Counter(reason for _, reason in own)
+        reasons = Counter(reason for operation, reason in declined if operation.type == best)
         details = tuple(reason for reason, _ in reasons.most_common())
-        entries.append(_entry(models, ask, new_operators, best, len(own), details))
+        entries.append(_entry(models, ask, new_operators, best, reasons.total(), details))
     return entries
 
 
@@ -71,30 +71,30 @@ def _entry(
     operator: str,
     operations: int,
     reasons: tuple[str, ...],
-) -> Missing:
-    placements = [_placed(model, ask, new_operators) for model in models]
+) -> MissingOperator:
+    placements = [_place_with(model, ask, new_operators) for model in models]
     work, count = Counter[bool](), Counter[bool]()
     for placement in placements:
         for segment in placement.segments:
-            own = segment.device == _DEVICE
-            work[own] += sum(map(multiply_adds, segment.operations))
-            count[own] += len(segment.operations)
-    return Missing(
+            on_device = segment.device == _DEVICE
+            work[on_device] += sum(map(multiply_adds, segment.operations))
+            count[on_device] += len(segment.operations)
+    return MissingOperator(
         operator,
         operations,
         reasons,
-        _part(work),
-        _part(count),
+        _fraction(work),
+        _fraction(count),
         sum(len(placement.segments) for placement in placements),
     )
 
 
-def _part(of: Counter[bool]) -> float:
+def _fraction(of: Counter[bool]) -> float:
     return of[True] / of.total() if of.total() else 1.0
 
 
-def _placed(model: Model, ask: Ask, new_operators: Collection[str]) -> Placement:
-    """Return the placement if the device had some more operators and another device had all."""
+def _place_with(model: Model, ask: Ask, new_operators: Collection[str]) -> Placement:
+    """Place a model on the device with additional operators and on one with all operators."""
 
     def more(part: Model) -> Offer:
         offer = ask(part)
@@ -107,18 +107,18 @@ def _placed(model: Model, ask: Ask, new_operators: Collection[str]) -> Placement
     def everything(part: Model) -> Offer:
         return Offer([YES] * len(part.operations))
 
-    return place(model, {_DEVICE: more, _ELSEWHERE: everything})
+    return place(model, {_DEVICE: more, _OTHER: everything})
 
 
 def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, str]]:
     """Return the operations that the device does not run, even decomposed, with its reasons."""
     for model in models:
         answers = ask(model).answers
-        placement = _placed(model, ask, ())
+        placement = _place_with(model, ask, ())
         declined = {
             operation.name
             for segment in placement.segments
-            if segment.device == _ELSEWHERE
+            if segment.device == _OTHER
             for operation in segment.operations
         }
         for operation, answer in zip(model.operations, answers, strict=True):
@@ -126,8 +126,8 @@ def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, st
                 yield operation, answer.reason
 
 
-def _joined(models: Sequence[Model]) -> Iterator[tuple[Operation, Operation]]:
-    """Return the producer and the reader of each tensor between operations."""
+def _edges(models: Sequence[Model]) -> Iterator[tuple[Operation, Operation]]:
+    """Return the producer and the consumer of each tensor between operations."""
     for model in models:
         makers = {output: maker for maker in model.operations for output in maker.outputs}
         for operation in model.operations:
@@ -136,18 +136,20 @@ def _joined(models: Sequence[Model]) -> Iterator[tuple[Operation, Operation]]:
                     yield makers[operand], operation
 
 
-def _worth(
-    joined: Sequence[tuple[Operation, Operation]],
+def _benefit(
+    edges: Sequence[tuple[Operation, Operation]],
     declined: Sequence[tuple[Operation, str]],
     new_operators: Collection[str],
     type_: str,
 ) -> tuple[int, int, int]:
-    """Return the multiply-adds, transfers saved, and operations that an operator brings."""
-    lacking = {id(operation) for operation, _ in declined if operation.type not in new_operators}
-    own = [operation for operation, _ in declined if operation.type == type_]
+    """Return the multiply-adds, saved transfers, and operations that adding an operator gains."""
+    missing_operators = {
+        id(operation) for operation, _ in declined if operation.type not in new_operators
+    }
+    gained = [operation for operation, _ in declined if operation.type == type_]
     stays = sum(
-        not any(id(end) in lacking for end in ends if end.type != type_)
-        for ends in joined
+        not any(id(end) in missing_operators for end in ends if end.type != type_)
+        for ends in edges
         if type_ in (ends[0].type, ends[1].type)
     )
-    return sum(map(multiply_adds, own)), stays, len(own)
+    return sum(map(multiply_adds, gained)), stays, len(gained)

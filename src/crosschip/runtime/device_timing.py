@@ -1,4 +1,4 @@
-"""Measurement of which device runs a model fastest."""
+"""Measurement of the run times of a model on several devices."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from crosschip.hal import Sizes
 from crosschip.ir import Array, Error, Model
 from crosschip.runtime.choice import Trial
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.shapes.deriving import ShapeSearch
+from crosschip.runtime.shapes.shape_search import ShapeSearch
 
 TURNS = 2
-"""The number of turns that each device has."""
+"""The number of turns of each device."""
 
 RUNS, RUN_SECONDS = 3, 0.03
-"""The number of runs in a turn at least, and for how long a turn goes on beyond them. One more, in
-which the device wakes up, does not count."""
+"""The least number of runs and the least time of a turn, after a first run that does not count."""
 
 SECONDS = 0.5
-"""The time after which a turn ends early, once one of its runs counts."""
+"""The time after which a turn ends even with fewer runs."""
 
 HOPELESS = 4.0
-"""A device so many times slower than the fastest has no further turn."""
+"""The factor by which a device may be slower than the fastest to get another turn."""
 
 CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
-"""Devices of which the slower takes up to so many times the fastest have further turns, until so
-many seconds have gone by: what else the machine did may have made the difference."""
+"""Devices within the factor `CLOSE` of the fastest have up to `MORE_TURNS` further turns within
+`MORE_SECONDS`, because other load may have caused the difference.
+"""
 
 PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004
-"""For how long at most to wait until no thread works any more, and how long to look."""
+"""The most seconds to wait for idle threads, and the seconds of one observation."""
 
 Run = Callable[[Mapping[str, Array]], object]
 
@@ -95,8 +95,7 @@ def wait_for_idle() -> None:
     """Wait until no thread of this process is busy, up to a limit.
 
     Some engines keep their threads busy after a run (ONNX Runtime for about 30 ms), which slows
-    down
-    the next device.
+    down the next device.
     """
     deadline = time.perf_counter() + PATIENCE_SECONDS
     while time.perf_counter() < deadline:
@@ -107,13 +106,13 @@ def wait_for_idle() -> None:
 
 
 def typical_inputs(model: Model, sizes: Sizes) -> dict[str, Array]:
-    """Make up inputs of a model, with shapes at which no operation fails.
+    """Return random inputs of a model, with shapes that are valid for all operations.
 
     Sizes with a profile or a range have the value of the first profile, or the largest of the
     range.
 
     Raises:
-        InputError: an input cannot be made up.
+        InputError: an input cannot be generated.
     """
     search = ShapeSearch(model, sizes)
     return random_inputs(model, search.first())

@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.placement.placement import Placement
 
 SLOWEST = "reference"
-"""The device that is slower than any engine."""
+"""The reference device, which is slower than any engine."""
 
-Told = tuple[int, str]
-"""The level of a message, and its text."""
+LogMessage = tuple[int, str]
+"""The level and the text of a message."""
 
 logger = logging.getLogger("crosschip")
 
 
-def messages(placement: Placement) -> list[Told]:
-    """Return one line with the placement and its reasons; a warning after fallbacks."""
+def messages(placement: Placement) -> list[LogMessage]:
+    """Return the log messages about a placement; warnings if there are fallbacks."""
     fallbacks = placement.fallbacks
     level = logging.WARNING if fallbacks else logging.INFO
     name = placement.model.name
@@ -41,7 +41,7 @@ def messages(placement: Placement) -> list[Told]:
     return lines
 
 
-def tell(lines: Iterable[Told]) -> None:
+def log(lines: Iterable[LogMessage]) -> None:
     """Log messages."""
     for level, text in lines:
         say = logger.warning if level == logging.WARNING else logger.info

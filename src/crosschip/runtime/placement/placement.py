@@ -1,9 +1,9 @@
-"""Placement: which device runs what, and why.
+"""Placement of a model: the device of each operation, the segments, and the reasons.
 
 Devices are queried, a device is chosen for each operation, and the operations of each device are
-cut into segments, which are merged as the constraints demand. Control flow runs as a whole on a
-device that supports it, unless earlier devices run all of its bodies; otherwise the runtime runs
-it and its bodies are placed like models.
+cut into segments, which are merged as the constraints demand. An operation of control flow runs as
+a whole on a device that supports it, unless preferred devices support all of its bodies; otherwise
+the runtime runs the operation, and its bodies are placed like models.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from crosschip.lowering.decomposition import Ask
 from crosschip.passes import verifying
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.placement.asking import Answers, Inquiry, Verdict, broken_group
-from crosschip.runtime.placement.choosing import Assignment, Refusals, choose, overruled_by
+from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
 from crosschip.runtime.placement.constraints import Constraints
-from crosschip.runtime.placement.joining import joined
+from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
+from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
 
 EngineSettings = Mapping[str, Mapping[str, str | None]]
-"""Settings in the engines' own words, by device."""
+"""Settings of engines by name, by device."""
 
-_NOBODY = ""  # no device has this name
+_NO_DEVICE = ""  # no device has this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Decision:
 
     Attributes:
         operation: the operation.
-        device: the device that runs it; `None` if no device does.
+        device: the device that runs the operation; `None` if no device does.
         verdicts: the verdict of each queried device, in the order of preference.
         bodies: the placements of its bodies, if the runtime runs it.
     """
@@ -72,9 +72,9 @@ class Decision:
 
     @property
     def refusals(self) -> Sequence[Support]:
-        """The answers of the devices that precede the one that runs it.
+        """The refusals of the devices that are preferred to the one that runs the operation.
 
-        Control flow that the runtime runs has none, because its bodies run where they should.
+        None if the runtime runs it, because the placements of its bodies have the refusals.
         """
         if self.device == RUNTIME:
             return []
@@ -86,7 +86,7 @@ class Decision:
 
     @property
     def falls_back(self) -> bool:
-        """Return whether a device declined it that the caller prefers."""
+        """Return whether a preferred device declined the operation."""
         return any(refusal.rule is not Rule.CALLER for refusal in self.refusals)
 
 
@@ -98,15 +98,15 @@ class Placement:
         model: the operations that run, and those that no device runs.
         segments: the segments.
         devices: the devices in the order of preference.
-        problem: the constraint that is not met, in words; empty if all are.
-        shape_strategies: how each segment treats dynamic shapes; for bodies, see their placements.
-        choice: the measurements behind `"auto"`; `None` if the caller named the devices, or the
-            model has not been compiled for `"auto"` yet.
-        settings: the settings of each engine in its own words, by device; `performance` is `None`
-            if the engine has nothing for the requested mode.
+        problem: the constraint that is not met, in words; empty if all are met.
+        shape_strategies: how each segment treats dynamic shapes, without the segments of bodies.
+        choice: the measurements for `"auto"`; `None` if the caller named the devices, or the model
+            has not been compiled for `"auto"` yet.
+        settings: the settings of each engine by name, by device; `performance` is `None` if the
+            engine has no setting for the requested mode.
         assignment: the device of each operation.
         inside: the placements of bodies of control flow, by the operation's index.
-        conditions: the conditions on the inputs of a run under which the devices compute it right.
+        conditions: the conditions on the inputs of a run under which the devices' results hold.
         in_float: the names of the operations that compute in float32 because the mixed-precision
             configuration lists them.
     """
@@ -115,7 +115,7 @@ class Placement:
         self,
         original: Model,
         assignment: Assignment,
-        inside: Mapping[int, Inside],
+        inside: Mapping[int, BodyPlacements],
         devices: Sequence[str],
     ) -> None:
         """Cut a model into segments by an assignment.
@@ -137,11 +137,11 @@ class Placement:
         self.in_float: Sequence[str] = ()
         self.assignment = assignment
         self.inside = inside
-        self.model, assigned_devices, dialects = _placed(original, assignment)
+        self.model, assigned_devices, dialects = _executed_model(original, assignment)
         all_segments = segments_of(
             self.model, assigned_devices, dialects, _groups(original, self.model, assignment)
         )
-        self.segments = tuple([segment for segment in all_segments if segment.device != _NOBODY])
+        self.segments = tuple([segment for segment in all_segments if segment.device != _NO_DEVICE])
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
@@ -176,7 +176,7 @@ class Placement:
 
     @property
     def fallbacks(self) -> Sequence[Decision]:
-        """The decisions about operations that an earlier device declined, including bodies."""
+        """The decisions about operations that a preferred device declined, including bodies."""
         if not self.inside and self.assignment.devices.count(self.devices[0]) == len(
             self.assignment.devices
         ):
@@ -187,8 +187,8 @@ class Placement:
         """Raise unless the whole model runs and the constraints are met.
 
         Raises:
-            UnsupportedError: no device runs some operation, or a constraint is not met; the message
-                lists all operations concerned, with reasons.
+        UnsupportedError: no device runs some operation, or a constraint is not met; the message
+                    lists those operations, with reasons.
         """
         if self.unplaced:
             raise UnsupportedError(_unplaced_text(self.model, self.unplaced))
@@ -209,7 +209,7 @@ class Placement:
             yield from body.all_segments()
 
     def all_shape_strategies(self) -> Iterator[str]:
-        """Return how each of `all_segments` treats dynamic shapes, in words."""
+        """Return how each segment of `all_segments` treats dynamic shapes, in words."""
         yield from self.shape_strategies
         for body in self.run_bodies():
             yield from body.all_shape_strategies()
@@ -230,13 +230,13 @@ class Placement:
     def summary(self) -> str:
         """Return one line: the share of each device, and the main reason for fallbacks."""
         counts = self._counts()
-        own = Counter({self.devices[0]: counts.total()})
+        on_first = Counter({self.devices[0]: counts.total()})
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
         segments = sum(1 for _ in self.all_segments())
         total = f"{counts.total()} operations in {segments} segments: {shares}"
         refusals = Counter(
             refusal.detail if refusal.rule is Rule.FAILURE else refusal.reason
-            for decision in (self.all_decisions() if counts - own else ())
+            for decision in (self.all_decisions() if counts - on_first else ())
             for refusal in decision.refusals
         )
         if not refusals:
@@ -272,7 +272,7 @@ def place(
     Args:
         model: the model.
         devices: the function that queries each device, by name, in the order of preference.
-        refusals: operations that fail on a device although it claims support.
+        refusals: operations that failed on a device although it claimed support.
         constraints: the caller's constraints.
         ask_all: whether to query every device about every operation, for their reasons.
         partial: whether to leave out operations that no device runs, and ignore unmet constraints,
@@ -281,33 +281,34 @@ def place(
     Raises:
         ModelError: two operations of the model have the same name.
         UnsupportedError: no device runs some operation, or a constraint is not met; the message
-            lists all operations concerned, with reasons.
+            lists those operations, with reasons.
     """
     if len({operation.name for operation in model.operations}) < len(model.operations):
         model.verify()
     constraints, refusals = constraints or Constraints(), refusals or {}
-    inquiry = Inquiry(model, devices)
+    queries = ModelQueries(model, devices)
     order = list(devices)
-    overruled = overruled_by(model.operations, order, refusals, constraints.homes)
+    allowed = constraints.allowed_devices
+    overruling = overruling_answers(model.operations, order, refusals, allowed)
     inside = {
-        index: Inside.of(operation, devices, refusals, constraints, ask_all)
+        index: BodyPlacements.of(operation, devices, refusals, constraints, ask_all)
         for index, operation in enumerate(model.operations)
         if operation.bodies
     }
     while True:
-        assignment = choose(inquiry, order, overruled, ask_all=ask_all or constraints.joins)
+        assignment = choose(queries, order, overruling, ask_all=ask_all or constraints.joins)
         for index, bodies in inside.items():
-            if bodies.go_before(assignment.devices[index], order):
+            if bodies.precede(assignment.devices[index], order):
                 assignment.devices[index] = RUNTIME
         placement = Placement(model, assignment, inside, order)
         split = _split_groups(assignment, placement.segments, model)
         if not split:
             break
         for name, index, why in split:
-            overruled[name][index] = broken_group(model.operations[index], why)
+            overruling[name][index] = broken_group_refusal(model.operations[index], why)
     if constraints.joins:
-        placement = _joined(placement, model, assignment, inside, constraints)
-    placement.conditions = inquiry.conditions(placement.assignment.devices)
+        placement = _merge(placement, model, assignment, inside, constraints)
+    placement.conditions = queries.conditions(placement.assignment.devices)
     placement.problem = _problem(placement, constraints)
     if not partial:
         placement.check()
@@ -315,13 +316,13 @@ def place(
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class BodyPlacements:
     """The placements of an operation's bodies.
 
     Attributes:
         bodies: the placements; none if the bodies cannot be placed.
-        used: the devices that would run some operation of them.
-        problem: why they cannot be placed; empty if they can.
+        used: the devices of the operations in the bodies.
+        problem: why the bodies cannot be placed; empty if they can.
     """
 
     bodies: Sequence[Placement]
@@ -336,7 +337,7 @@ class Inside:
         refusals: Refusals,
         constraints: Constraints,
         ask_all: bool,
-    ) -> Inside:
+    ) -> BodyPlacements:
         """Place the bodies of an operation."""
         inner = constraints.within_bodies()
         try:
@@ -346,21 +347,23 @@ class Inside:
             ]
         except UnsupportedError as error:
             return cls((), frozenset(), str(error))
-        used = {decision.device or _NOBODY for body in placed for decision in body.all_decisions()}
+        used = {
+            decision.device or _NO_DEVICE for body in placed for decision in body.all_decisions()
+        }
         return cls(placed, frozenset(used - {RUNTIME}))
 
-    def go_before(self, whole: str | None, order: Sequence[str]) -> bool:
-        """Return whether to run the bodies separately, not the whole operation on a device."""
+    def precede(self, whole: str | None, order: Sequence[str]) -> bool:
+        """Return whether the runtime runs the operation instead of the device `whole`."""
         if whole is None or self.problem:
             return whole is None and not self.problem
-        before = order[: order.index(whole)]
-        return bool(self.used) and self.used <= set(before)
+        preferred = order[: order.index(whole)]
+        return bool(self.used) and self.used <= set(preferred)
 
-    def verdict(self, operation: Operation, owner: str | None) -> Mapping[str, Verdict]:
-        """The runtime's, if it runs the operation or nobody does."""
-        if owner == RUNTIME:
+    def verdict(self, operation: Operation, device: str | None) -> Mapping[str, Verdict]:
+        """Return the runtime's verdict if it runs the operation or no device does."""
+        if device == RUNTIME:
             return {RUNTIME: Verdict(Support(True, detail="runs its bodies"))}
-        if owner is None:
+        if device is None:
             return {RUNTIME: Verdict(Support.no(operation, "", self.problem))}
         return {}
 
@@ -370,9 +373,11 @@ def _verdicts(answers_by_device: Mapping[str, Answers], index: int) -> dict[str,
     return {name: verdict for name, verdict in verdicts.items() if verdict is not None}
 
 
-def _placed(original: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
-    """Return the model that runs, and the device and dialect of each of its operations."""
-    assigned_devices = [owner or _NOBODY for owner in assignment.devices]
+def _executed_model(
+    original: Model, assignment: Assignment
+) -> tuple[Model, Sequence[str], Sequence[str]]:
+    """Return the model with decompositions applied, and each operation's device and dialect."""
+    assigned_devices = [owner or _NO_DEVICE for owner in assignment.devices]
     words = [""] * len(assigned_devices)
     for index, owner in enumerate(assigned_devices):
         answers = assignment.answers.get(owner)
@@ -397,15 +402,15 @@ def _placed(original: Model, assignment: Assignment) -> tuple[Model, Sequence[st
     return placed, devices, dialects
 
 
-def _joined(
+def _merge(
     placement: Placement,
     model: Model,
     assignment: Assignment,
-    inside: Mapping[int, Inside],
+    inside: Mapping[int, BodyPlacements],
     constraints: Constraints,
 ) -> Placement:
     """Merge the placement's segments as the constraints demand; return it with the reasons."""
-    assigned_devices = joined(model, assignment.answers, assignment.devices, constraints)
+    assigned_devices = merge_segments(model, assignment.answers, assignment.devices, constraints)
     other = Placement(
         model, Assignment(assignment.answers, assigned_devices), inside, placement.devices
     )
@@ -422,7 +427,7 @@ def _joined(
 
 
 def _groups(original: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
-    """Return the groups whose members all run on their device, by index in the model that runs."""
+    """Return the groups that run on their device, as indices of operations of `placed`."""
     groups = [
         group
         for name, answers in assignment.answers.items()
@@ -431,14 +436,14 @@ def _groups(original: Model, placed: Model, assignment: Assignment) -> Sequence[
     ]
     if not groups:
         return []
-    places = {operation: index for index, operation in enumerate(placed.operations)}
-    return [[places[original.operations[index]] for index in group] for group in groups]
+    index_of = {operation: index for index, operation in enumerate(placed.operations)}
+    return [[index_of[original.operations[index]] for index in group] for group in groups]
 
 
 def _split_groups(
     assignment: Assignment, segments: Sequence[Segment], model: Model
 ) -> list[tuple[str, int, str]]:
-    """Return the members of groups that their device does not get as a whole, in one segment."""
+    """Return the members of groups that are not in one segment of their device as a whole."""
     grouped = [
         (name, *group) for name, answers in assignment.answers.items() for group in answers.groups
     ]
@@ -447,15 +452,15 @@ def _split_groups(
     segment_of = {o: index for index, s in enumerate(segments) for o in s.operations}
     split = []
     for name, why, group in grouped:
-        mine = [index for index in group if assignment.devices[index] == name]
-        homes = {segment_of[model.operations[index]] for index in mine}
-        if mine and (len(mine) < len(group) or len(homes) > 1):
-            split += [(name, index, why) for index in mine]
+        members = [index for index in group if assignment.devices[index] == name]
+        numbers = {segment_of[model.operations[index]] for index in members}
+        if members and (len(members) < len(group) or len(numbers) > 1):
+            split += [(name, index, why) for index in members]
     return split
 
 
 def _problem(placement: Placement, constraints: Constraints) -> str:
-    """Return the constraints that are not met, in words; empty if all are."""
+    """Return the constraint that is not met, in words; empty if all are met."""
     most = constraints.max_segments
     if most is not None and len(placement.segments) > most:
         return (
@@ -478,6 +483,7 @@ def _problem(placement: Placement, constraints: Constraints) -> str:
 
 
 _SHOWN = 10
+"""The most fallbacks that an error lists."""
 
 
 def _unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:

@@ -1,4 +1,4 @@
-"""The programs of a placed model, run again and again, with what they hand on to themselves."""
+"""Consecutive runs of the programs of a placed model, with the state between them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from crosschip.runtime.sessions.guarded import GuardedSession, session_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Home:
-    """The place where a kept input is: in a session of the program that makes and reads it."""
+class _StateLocation:
+    """The location of a state input in a session of the program that writes and reads it."""
 
     session: GuardedSession
-    place: int
+    index: int
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what the next run reads."""
-        return self.session.shape(self.place)
+        """The shape of the input in the next run."""
+        return self.session.shape(self.index)
 
 
 class Series:
-    """Runs of a placed model one after the other, by one thread at a time.
+    """Consecutive runs of a placed model, by one thread at a time.
 
-    What one program makes and it alone reads stays with it, if it has a way to. Anything else is
-    handed on as the array or the buffer that it came as.
+    State that one program writes and it alone reads stays in a session of the program, if it has
+    sessions. Other state is passed on as an array or buffer.
 
     Args:
-        placement: the outline of what the programs were compiled from.
-        programs: one for each segment, in order.
-        copies: where it is counted what has to be copied.
-        pairs: for the name of each input that is kept that of the output that it becomes.
+        placement: the outline of the placement.
+        programs: the program of each segment, in order.
+        copies: counts the copies.
+        pairs: the output for each state input, by name.
         checked: the names of the inputs whose elements a run checks.
     """
 
@@ -54,42 +54,42 @@ class Series:
         input_names, output_names = list(placement.model.inputs), list(placement.model.outputs)
         numbers = {input_names.index(i): output_names.index(o) for i, o in pairs.items()}
         self._free_inputs = [index for index in range(len(input_names)) if index not in numbers]
-        # For each input what the next run reads, or where that is.
+        # For each input, its value in the next run, or the location of that.
         self._inputs: list[Any] = [None] * len(input_names)
         self._sessions: list[GuardedSession] = []
         free = [(i, o) for i, o in numbers.items() if input_names[i] not in checked]
         inner = [
-            self._opened(program, segment, placement, free)
+            self._open_session(program, segment, placement, free)
             for segment, program in zip(placement.segments, programs, strict=True)
         ]
         self._plan = Plan(placement, inner, copies)
-        self._execute = self._plan.keeping(set(numbers.values()))
-        # What is handed on: inputs, and the outputs that they become of.
-        self._reads = [index for index in numbers if self._inputs[index] is None]
-        self._makes = [numbers[index] for index in self._reads]
+        self._execute = self._plan.execute_keeping(set(numbers.values()))
+        # The state outside of sessions: the inputs, and their outputs.
+        self._state_inputs = [index for index in numbers if self._inputs[index] is None]
+        self._state_outputs = [numbers[index] for index in self._state_inputs]
         self._results: Sequence[Any] = ()
 
     def read(self, index: int) -> Array:
-        """What the next run reads for a kept input, by the index of the input."""
-        held = self._inputs[index]
-        if isinstance(held, _Home):
-            return held.session.read(held.place)
-        array: Array = held.array() if isinstance(held, Buffer) else held
+        """Return the value of a state input in the next run, by its index."""
+        current = self._inputs[index]
+        if isinstance(current, _StateLocation):
+            return current.session.read(current.index)
+        array: Array = current.array() if isinstance(current, Buffer) else current
         return array.copy()
 
     def write(self, index: int, array: Array) -> None:
-        """Have the next run read an array, which nobody changes, for a kept input, by its index."""
-        held = self._inputs[index]
-        if isinstance(held, _Home):
-            held.session.write(held.place, array)
+        """Set the value of a state input in the next run, which must not change, by its index."""
+        current = self._inputs[index]
+        if isinstance(current, _StateLocation):
+            current.session.write(current.index, array)
         else:
             self._inputs[index] = array
 
     def inputs(self, values: Sequence[Any]) -> list[Any]:
-        """What the next run reads: arrays, buffers, and for what stays with its program its shape.
+        """Return all inputs of the next run: arrays, buffers, and locations with shapes.
 
         Args:
-            values: the inputs that are not kept, in order.
+            values: the inputs that are not state, in order.
         """
         inputs = self._inputs.copy()
         for index, value in zip(self._free_inputs, values, strict=True):
@@ -97,31 +97,33 @@ class Series:
         return inputs
 
     def run(self, inputs: Sequence[Any]) -> Sequence[Any]:
-        """All outputs, those that are kept in their places too, from `inputs`."""
+        """Compute all outputs, including state, from the result of `inputs`."""
         outputs = self._results = self._execute(inputs)
         return outputs
 
     def advance(self) -> None:
-        """Let the next run read what the last one made."""
+        """Make the state outputs of the last run the inputs of the next one."""
         for session in self._sessions:
             session.advance()
         outputs, self._results = self._results, ()
-        self._plan.keep(self._reads, self._inputs, [outputs[index] for index in self._makes])
+        self._plan.keep(
+            self._state_inputs, self._inputs, [outputs[index] for index in self._state_outputs]
+        )
 
     def close(self) -> None:
-        """Release what is kept."""
+        """Release the state."""
         self._inputs.clear()
         for session in self._sessions:
             session.close()
 
-    def _opened(
+    def _open_session(
         self,
         program: SegmentProgram,
         segment: Part,
         placement: Outline,
         pairs: Sequence[tuple[int, int]],
     ) -> SegmentProgram:
-        """A session of a program for what it makes and it alone reads, or the program itself."""
+        """Open a session of a program for state that it alone reads; else return the program."""
         inputs = list(placement.model.inputs.values())
         outputs = list(placement.model.outputs.values())
         read = Counter(o for other in placement.segments for o in other.inputs)
@@ -131,13 +133,13 @@ class Series:
             reads, makes = inputs[input], outputs[output]
             is_own = reads in segment.inputs and makes in segment.outputs
             if is_own and read[reads] == read[makes] == 1:
-                one = Carried(segment.outputs.index(makes), segment.inputs.index(reads))
-                if all(one.output != other.output for other in carried.values()):
-                    carried[input] = one
+                candidate = Carried(segment.outputs.index(makes), segment.inputs.index(reads))
+                if all(candidate.output != other.output for other in carried.values()):
+                    carried[input] = candidate
         session = session_of(program, list(carried.values()))
         if session is None:
             return program
         self._sessions.append(session)
-        for place, input in enumerate(carried):
-            self._inputs[input] = _Home(session, place)
+        for index, input in enumerate(carried):
+            self._inputs[input] = _StateLocation(session, index)
         return session

@@ -1,4 +1,4 @@
-"""Shapes of inputs in words: in messages, as arguments, and as options of commands."""
+"""Formatting of shapes of inputs: for messages, as arguments, and as command-line options."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from crosschip.ir import TensorType
 from crosschip.ir.dimension import is_unknown
 from crosschip.ir.shape_binding import bind, open_names
 
-Given = Mapping[str, int | tuple[int, ...]]
-"""What `shapes=` takes: shapes by the names of inputs, and sizes by their own."""
+ShapesArgument = Mapping[str, int | tuple[int, ...]]
+"""The type of `shapes=`: shapes by the names of inputs, and sizes by their names."""
 
 
 def shapes_in_words(shapes: Mapping[str, Sequence[int]]) -> str:
@@ -18,12 +18,12 @@ def shapes_in_words(shapes: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"{name}={'x'.join(map(str, s))}" for name, s in shapes.items() if s)
 
 
-def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ...]]) -> Given:
+def shortest(
+    types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ...]]
+) -> ShapesArgument:
     """Return the shortest `shapes=` by which all inputs have these shapes.
 
-    Single sizes are given by name; the whole shape of an input is given if it has an unnamed
-    dynamic
-    size or a dynamic rank. Nothing is given twice.
+    It has sizes by name, and whole shapes of inputs with an unnamed dynamic size or dynamic rank.
 
     Args:
         types: the types of the inputs, by name.
@@ -31,11 +31,13 @@ def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ..
     """
     unnamed = [n for n, t in types.items() if t.shape is None or any(map(is_unknown, t.shape))]
     whole = {name: shapes[name] for name in unnamed if name in shapes}
-    known = bind(types, whole)
+    bound_sizes = bind(types, whole)
     all_sizes = bind(types, {name: shape for name, shape in shapes.items() if name in types})
-    left = {name: type_.substitute(known) for name, type_ in types.items() if name not in whole}
+    remaining = {
+        name: type_.substitute(bound_sizes) for name, type_ in types.items() if name not in whole
+    }
     sizes: dict[str, int] = {}
-    for name in open_names(left.values()):
+    for name in open_names(remaining.values()):
         size = all_sizes.get(name)
         if name in types or not isinstance(size, int):
             return {name: shapes[name] for name, type_ in types.items() if _is_open(type_)}
@@ -43,12 +45,12 @@ def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ..
     return {**whole, **sizes}
 
 
-def as_argument(shapes: Given) -> str:
+def as_argument(shapes: ShapesArgument) -> str:
     """Format the argument of `crosschip.compile`: `shapes={'x': (1, 3, 48, 320)}`."""
     return f"shapes={dict(shapes)!r}"
 
 
-def as_options(shapes: Given) -> str:
+def as_options(shapes: ShapesArgument) -> str:
     """Format options of commands, quoted for a shell: `--shape x=1x3x48x320`."""
     texts = {
         name: str(value) if isinstance(value, int) else "x".join(map(str, value))

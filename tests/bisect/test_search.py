@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.bisect.searching import Search
+from crosschip.bisect.search import Search
 
 
 class Planted:
@@ -85,7 +85,7 @@ def test_beginnings_show_what_later_things_hide() -> None:
     search = Search(is_wrong)
     search.exhaust(range(100), 8)
     assert not search.groups
-    search.exhaust_beginnings(range(100), 8)
+    search.exhaust_prefixes(range(100), 8)
     assert search.groups == [(10, 70)]
     assert len(trials) < 60
 
@@ -101,7 +101,7 @@ def test_beginnings_go_up_to_places_all_along_and_closer_at_the_end(
         return False
 
     search = Search(is_right)
-    search.exhaust_beginnings(range(size), count)
+    search.exhaust_prefixes(range(size), count)
     assert len(trials) <= count
     assert trials == sorted(set(trials))
     assert all(0 < each < size for each in trials)
@@ -115,6 +115,6 @@ def test_beginnings_go_up_to_places_all_along_and_closer_at_the_end(
         return {first, last} <= set(items) and not set(range(last + 3, size)) & set(items)
 
     search = Search(is_wrong)
-    search.exhaust_beginnings(range(size), count)
+    search.exhaust_prefixes(range(size), count)
     if any(last < size - 2**k <= last + 3 for k in range(4)):
         assert search.groups == [(first, last)]

@@ -7,28 +7,28 @@ from itertools import combinations
 
 from crosschip.ir import Model
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.placement.asking import Answers
 from crosschip.runtime.placement.constraints import Constraints
-from crosschip.runtime.placement.segments import cut
+from crosschip.runtime.placement.queries import Answers
+from crosschip.runtime.placement.segments import cut_segments
 
-Owners = list[str | None]
+Devices = list[str | None]
 Section = tuple[str, Sequence[int]]
-"""A device, and the indices of the operations of a segment of it."""
+"""The device of a segment, and the indices of its operations."""
 
 _VISITS = 5_000_000
-"""The operations that the search may look at before it moves many segments at once."""
+"""The most operations that the search visits before it moves many segments at once."""
 
 
-def joined(
+def merge_segments(
     model: Model,
     answers_by_device: Mapping[str, Answers],
-    assigned_devices: Owners,
+    assigned_devices: Devices,
     constraints: Constraints,
-) -> Owners:
-    """Return the device of each operation, so that segments meet the constraints if they can.
+) -> Devices:
+    """Return the device of each operation after merges that meet the constraints, if possible.
 
     A segment of fewer than `min_segment` operations moves to another device if that gives fewer
-    segments. While there are more than `max_segments`, the smallest segment that can move does.
+    segments. While there are more than `max_segments`, the smallest movable segment moves.
 
     Args:
         model: the placed model.
@@ -36,10 +36,10 @@ def joined(
         assigned_devices: the device of each operation.
         constraints: the constraints.
     """
-    return _Joining(model, answers_by_device, constraints).of(assigned_devices)
+    return _Merger(model, answers_by_device, constraints).merge(assigned_devices)
 
 
-class _Joining:
+class _Merger:
     """Searches for an assignment of operations to devices with fewer segments."""
 
     def __init__(
@@ -54,20 +54,20 @@ class _Joining:
             for device, answers in answers_by_device.items()
         }
 
-    def of(self, assigned_devices: Owners) -> Owners:
+    def merge(self, assigned_devices: Devices) -> Devices:
         sections = self._sections(assigned_devices)
-        while offending := self._offending(sections):
-            steps = len(offending) * max(1, len(self._answers) - 1) * len(assigned_devices)
-            candidates = self._one_by_one(assigned_devices, offending)
+        while movable := self._segments_to_merge(sections):
+            steps = len(movable) * max(1, len(self._answers) - 1) * len(assigned_devices)
+            candidates = self._single_moves(assigned_devices, movable)
             if steps > self._visits:
-                candidates = self._many_at_once(assigned_devices, offending)
+                candidates = self._moves_by_device(assigned_devices, movable)
             better = self._first_better(candidates, len(sections))
             if better is None:
                 break
             assigned_devices = better
             sections = self._sections(assigned_devices)
         if self._too_many(sections):
-            candidates = self._on_fewer_devices(assigned_devices)
+            candidates = self._with_fewer_devices(assigned_devices)
             return (
                 self._first_better(candidates, (self._constraints.max_segments or 0) + 1)
                 or assigned_devices
@@ -78,18 +78,18 @@ class _Joining:
         most = self._constraints.max_segments
         return most is not None and len(sections) > most
 
-    def _offending(self, sections: Sequence[Section]) -> Sequence[Section]:
+    def _segments_to_merge(self, sections: Sequence[Section]) -> Sequence[Section]:
         """Return the segments that should be merged into others, the smallest first."""
         least = self._constraints.min_segment
         too_many = self._too_many(sections)
-        offending = [
+        movable = [
             (device, run)
             for device, run in sections
             if device != RUNTIME and (too_many or len(run) < least)
         ]
-        return sorted(offending, key=lambda section: len(section[1]))
+        return sorted(movable, key=lambda section: len(section[1]))
 
-    def _sections(self, assigned_devices: Owners) -> Sequence[Section]:
+    def _sections(self, assigned_devices: Devices) -> Sequence[Section]:
         """Return the segments of the operations that have a device."""
         self._visits -= len(assigned_devices)
         names = [assigned or "" for assigned in assigned_devices]
@@ -100,7 +100,7 @@ class _Joining:
             for _, group in answers.groups
             if all(assigned_devices[index] == device for index in group)
         ]
-        runs = cut(self._model, names, words, groups)
+        runs = cut_segments(self._model, names, words, groups)
         return [(names[run[0]], run) for run in runs if names[run[0]]]
 
     def _dialect(self, owner: str | None, index: int) -> str:
@@ -108,44 +108,44 @@ class _Joining:
         support = answers.supports[index] if answers else None
         return support.dialect if support else ""
 
-    def _first_better(self, candidates: Iterator[Owners], count: int) -> Owners | None:
+    def _first_better(self, candidates: Iterator[Devices], count: int) -> Devices | None:
         """Return the first alternative with fewer segments."""
         return next(
             (candidate for candidate in candidates if len(self._sections(candidate)) < count), None
         )
 
-    def _one_by_one(
-        self, assigned_devices: Owners, offending: Sequence[Section]
-    ) -> Iterator[Owners]:
-        for section in offending:
+    def _single_moves(
+        self, assigned_devices: Devices, movable: Sequence[Section]
+    ) -> Iterator[Devices]:
+        for section in movable:
             for target in self._answers:
-                moved = self._moved(assigned_devices, [section], target)
-                if moved is not None:
-                    yield moved
-        yield from self._all_at_once(assigned_devices, offending)
+                candidate = self._move(assigned_devices, [section], target)
+                if candidate is not None:
+                    yield candidate
+        yield from self._joint_moves(assigned_devices, movable)
 
-    def _many_at_once(
-        self, assigned_devices: Owners, offending: Sequence[Section]
-    ) -> Iterator[Owners]:
-        """Move the offending segments of one device to another, of the last device first."""
+    def _moves_by_device(
+        self, assigned_devices: Devices, movable: Sequence[Section]
+    ) -> Iterator[Devices]:
+        """Move the segments of one device to another, those of the last device first."""
         for device in reversed(list(self._answers)):
-            own = [section for section in offending if section[0] == device]
+            sections = [section for section in movable if section[0] == device]
             for target in self._answers:
-                moved = self._moved(assigned_devices, own, target)
-                if moved is not None:
-                    yield moved
-        yield from self._all_at_once(assigned_devices, offending)
+                candidate = self._move(assigned_devices, sections, target)
+                if candidate is not None:
+                    yield candidate
+        yield from self._joint_moves(assigned_devices, movable)
 
-    def _all_at_once(
-        self, assigned_devices: Owners, offending: Sequence[Section]
-    ) -> Iterator[Owners]:
-        """Move all offending segments that one device supports to it; only neighbours merge."""
+    def _joint_moves(
+        self, assigned_devices: Devices, movable: Sequence[Section]
+    ) -> Iterator[Devices]:
+        """Move all segments to a device that supports them; only adjacent ones merge."""
         for target in self._answers:
-            moved = self._moved(assigned_devices, offending, target)
-            if moved is not None:
-                yield moved
+            candidate = self._move(assigned_devices, movable, target)
+            if candidate is not None:
+                yield candidate
 
-    def _on_fewer_devices(self, assigned_devices: Owners) -> Iterator[Owners]:
+    def _with_fewer_devices(self, assigned_devices: Devices) -> Iterator[Devices]:
         """Use only some of the devices, for all operations that they support."""
         for size in range(len(self._answers) - 1, 0, -1):
             for devices in combinations(self._answers, size):
@@ -154,22 +154,22 @@ class _Joining:
                 candidate = list(assigned_devices)
                 for index, owner in enumerate(assigned_devices):
                     if owner not in (None, RUNTIME, *devices):
-                        others = (d for d in devices if self._may_take(d, index))
+                        others = (d for d in devices if self._can_move_to(d, index))
                         candidate[index] = next(others, owner)
                 yield candidate
 
-    def _moved(
-        self, assigned_devices: Owners, sections: Sequence[Section], target: str
-    ) -> Owners | None:
+    def _move(
+        self, assigned_devices: Devices, sections: Sequence[Section], target: str
+    ) -> Devices | None:
         """Move segments to another device; return `None` if it supports none of them."""
-        moved = None
+        result = None
         for device, run in sections:
-            if device != target and all(self._may_take(target, index) for index in run):
-                moved = moved or list(assigned_devices)
+            if device != target and all(self._can_move_to(target, index) for index in run):
+                result = result or list(assigned_devices)
                 for index in run:
-                    moved[index] = target
-        return moved
+                    result[index] = target
+        return result
 
-    def _may_take(self, device: str, index: int) -> bool:
-        """Return whether a device supports an operation that belongs to no group."""
+    def _can_move_to(self, device: str, index: int) -> bool:
+        """Return whether a device supports an operation that is in none of its groups."""
         return self._answers[device].takes(index) and index not in self._grouped[device]

@@ -1,4 +1,4 @@
-"""Making the plan of a model that has been compiled."""
+"""Contents of the plan of a compiled model."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from crosschip.runtime.artifact.header import (
 )
 from crosschip.runtime.artifact.origin import Origin
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.discovery import entries, own_name
+from crosschip.runtime.discovery import base_name, entries
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placing import Placement
-from crosschip.runtime.placement.telling import messages
+from crosschip.runtime.placement.log_messages import messages
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.plain import to_plain
 from crosschip.runtime.plans.outlines import describe_outline
 
 
 def plan_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Contents | None] | None:
-    """Return what makes the plan of a compiled model; `None` if it can have none.
+    """Return a function that creates the plan of a compiled model; `None` if it can have none.
 
-    What takes long is left to whoever calls what is returned: describing the model, and reading the
-    files again, to see what is in them. That makes none if one has changed since it was read.
+    The function does the slow work: it describes the model and digests the files. It returns `None`
+    if a file has changed since it was read.
 
-    There is none where a program is not kept, or is compiled for each set of shapes; where the
-    runtime runs control flow, or the caller gets constants back; where a device failed to compile
-    something (it may not fail again); and where operators or devices are not those of installed
+    A model has no plan if a program is not stored or is compiled for each set of shapes; if the
+    runtime runs control flow; if an output is a constant; if a device failed to compile an
+    operation, since it may not fail again; or if operators or devices are not from installed
     packages.
 
     Args:
         compiled: the compiled model.
-        reading: what was read when it was compiled.
+        reading: the record of the files that were read.
     """
     placement, devices = compiled.placement, compiled.devices
     programs = compiled.details.programs
@@ -78,7 +78,7 @@ def plan_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Contents 
 
 
 def _is_plain(placement: Placement) -> bool:
-    """Return whether an outline has all that running the placement takes."""
+    """Return whether an outline has all data that runs of the placement need."""
     ends = [*placement.model.inputs.values(), *placement.model.outputs.values()]
     failed = any(
         support.rule is Rule.FAILURE
@@ -96,8 +96,8 @@ def _is_plain(placement: Placement) -> bool:
 
 
 def _is_installed(device: GuardedDevice) -> bool:
-    """Return whether a device is that of an installed package."""
+    """Return whether a device is from an installed package."""
     device_class = type(device.device)
     value = f"{device_class.__module__}:{device_class.__qualname__}"
-    points = entries().get(own_name(device.name).partition(":")[0], ())
+    points = entries().get(base_name(device.name).partition(":")[0], ())
     return len(points) == 1 and points[0].dist is not None and points[0].value == value

@@ -26,7 +26,7 @@ from crosschip.runtime.shapes.policy import is_fixed_for
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a device does with an operation.
+    """The verdict of a device on an operation.
 
     Attributes:
         support: the device's answer about the operation itself.
@@ -53,10 +53,10 @@ class Answers:
     """A device's answers about the operations of a model, by index.
 
     Attributes:
-        supports: the answer about each operation itself; `None` if the device was not queried
-            about it.
+        supports: the answer about each operation itself; `None` if the device was not queried about
+            it.
         simpler: the decompositions that the device runs instead of operations that it declines.
-        groups: the groups of operations that it runs as a whole or not at all, with the reason.
+        groups: the groups of operations that the device runs only as a whole, with the reason.
     """
 
     __slots__ = ("groups", "simpler", "supports")
@@ -77,8 +77,8 @@ class Answers:
         return None if support is None else Verdict(support, self.simpler.get(index, ()))
 
 
-class Inquiry:
-    """The queries to devices about one model; no query is repeated."""
+class ModelQueries:
+    """The queries to devices about one model, and their answers, which are kept."""
 
     def __init__(self, model: Model, devices: Mapping[str, Ask]) -> None:
         """Prepare the queries.
@@ -94,30 +94,30 @@ class Inquiry:
         self._used_names: set[str] = set()
 
     def answers(
-        self, device: str, wanted: Sequence[int], overruled: Mapping[int, Support]
+        self, device: str, indices: Sequence[int], overruling: Mapping[int, Support]
     ) -> Answers:
         """Return the answers of a device about operations of the model.
 
         Args:
             device: the name of the device.
-            wanted: the indices of the operations.
-            overruled: answers that replace those of the device.
+            indices: the indices of the operations.
+            overruling: answers that replace those of the device.
         """
         offer = self._offer(device)
         operations = self.model.operations
-        if len(wanted) == len(operations):
+        if len(indices) == len(operations):
             answers = Answers(list(offer.answers))
         else:
             answers = Answers([None] * len(operations))
-            for index in wanted:
+            for index in indices:
                 answers.supports[index] = offer.answers[index]
-        for index, answer in overruled.items():
+        for index, answer in overruling.items():
             if answers.supports[index] is not None:
                 answers.supports[index] = answer
-        for index in wanted:
+        for index in indices:
             support = answers.supports[index]
             if support is not YES and support is not None and not support.supported:
-                simpler = self._instead(device, index, support)
+                simpler = self._supported_decomposition(device, index, support)
                 if simpler:
                     answers.simpler[index] = simpler
         self._form_groups(answers, offer)
@@ -143,7 +143,9 @@ class Inquiry:
             self._offers[device] = self.devices[device](self.model)
         return self._offers[device]
 
-    def _instead(self, device: str, index: int, answer: Support) -> Sequence[Operation]:
+    def _supported_decomposition(
+        self, device: str, index: int, answer: Support
+    ) -> Sequence[Operation]:
         """Return the decomposition of an operation that a device declines, if it supports that."""
         operation = self.model.operations[index]
         if answer.rule in _FINAL or not isinstance(operation, Operator):
@@ -158,7 +160,7 @@ class Inquiry:
         return self._simpler[key]
 
     def _form_groups(self, answers: Answers, offer: Offer) -> None:
-        """Keep the groups that the device may run as a whole; decline the members of the others."""
+        """Keep the groups that are supported as a whole; decline the members of the others."""
         for group in offer.groups:
             supports = [answers.supports[index] for index in group.operations]
             if all(supports):
@@ -167,48 +169,48 @@ class Inquiry:
             for index, support in zip(group.operations, supports, strict=True):
                 if support:
                     operation = self.model.operations[index]
-                    answers.supports[index] = broken_group(operation, group.why)
+                    answers.supports[index] = broken_group_refusal(operation, group.why)
 
 
 _FINAL = (Rule.FAILURE, Rule.CALLER, Rule.DEFINITION)
-"""The rules for which a decomposition is no way around."""
+"""The rules of refusals for which no decomposition is tried."""
 
 
-def asking(device: GuardedDevice, options: Options, *, conditions: bool = True) -> Ask:
+def device_query(device: GuardedDevice, options: Options, *, conditions: bool = True) -> Ask:
     """Return the function that queries a device; operations outside its capabilities are declined.
 
     Args:
         device: the device.
         options: the compile options.
-        conditions: whether its offers may be limited to some inputs.
+        conditions: whether the device's offers may hold for some inputs only.
     """
     capabilities, options = device.capabilities, device.effective_options(options)
-    ask = _asking(device, options)
+    ask = _query_by_shapes(device, options)
     return Narrowing(device.name, ask, capabilities, options, conditions=conditions)
 
 
-def _asking(device: GuardedDevice, options: Options) -> Ask:
-    """Return the function that queries a device about a model with any dynamic sizes."""
+def _query_by_shapes(device: GuardedDevice, options: Options) -> Ask:
+    """Return a query that uses typical sizes where the device needs static ones."""
     capabilities = device.capabilities
-    ask = _screened(device, options)
+    ask = screened_query(device, options)
     takes_any = capabilities.open_ranks and capabilities.open_axes is None
     if capabilities.sizing is Sizing.FREE and takes_any:
         return ask
     sampling = Sampling(
-        _screened(device, replace(options, sizes=Sizes())),
+        screened_query(device, replace(options, sizes=Sizes())),
         options.sizes,
         data_dependent=capabilities.data_dependent_sizes,
     )
 
-    def ask_in_its_way(model: Model) -> Offer:
+    def query(model: Model) -> Offer:
         fixed = is_fixed_for(capabilities, model, options.sizes)
         return sampling(model) if fixed else ask(model)
 
-    return ask_in_its_way
+    return query
 
 
-def _screened(device: GuardedDevice, options: Options) -> Ask:
-    """Return the function that queries a device about a model whose sizes it can compile."""
+def screened_query(device: GuardedDevice, options: Options) -> Ask:
+    """Return a query that declines operations outside the device's declared capabilities."""
     screen = Screen(device.capabilities, options)
 
     def ask(model: Model) -> Offer:
@@ -216,7 +218,7 @@ def _screened(device: GuardedDevice, options: Options) -> Ask:
         packaged = [o for o in model.operations if isinstance(o, PackagedOperator)]
         if not screen.needed and not packaged:
             return offer
-        refused = {id(operation): _by_definition(operation, device.name) for operation in packaged}
+        refused = {id(o): _definition_refusal(o, device.name) for o in packaged}
         answers = []
         for operation, answer in zip(model.operations, offer.answers, strict=True):
             declined = refused.get(id(operation))
@@ -228,13 +230,13 @@ def _screened(device: GuardedDevice, options: Options) -> Ask:
     return ask
 
 
-def _by_definition(operation: PackagedOperator, device: str) -> Support | None:
+def _definition_refusal(operation: PackagedOperator, device: str) -> Support | None:
     """Return a refusal if the definition of a custom operator excludes the device."""
     broken = operation.restriction(device)
     return None if broken is None else Support.no(operation, *broken, Rule.DEFINITION)
 
 
-def broken_group(operation: Operation, why: str) -> Support:
+def broken_group_refusal(operation: Operation, why: str) -> Support:
     """Return the refusal of an operation whose group the device does not run as a whole."""
     detail = f"only together with others that go elsewhere ({why})" if why else "only together"
     return Support.no(operation, "", detail, Rule.GROUP)

@@ -1,8 +1,7 @@
-"""Running a compiled model so that everything that it does is timed.
+"""Timed runs of a compiled model.
 
-Segments run one after the other, each to its end, also where they would overlap otherwise: so the
-time of each is its own. Bodies of control flow that the runtime runs are placed models like the
-whole, and run in the same way.
+Each segment runs to its end before the next begins, even if they would overlap otherwise, so that
+times are attributed correctly. Bodies of control flow that the runtime runs are timed likewise.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ import numpy as np
 from crosschip.hal import Buffer, HostBuffer, Profiler, Program, Sizes
 from crosschip.ir import Array, ControlFlow, DeviceError, InputError, Operand
 from crosschip.runtime.control import ControlProgram, Execute, program_for
+from crosschip.runtime.device_timing import typical_inputs
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import GuardedProgram
-from crosschip.runtime.measuring import typical_inputs
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.profiling.profile import Profile
 from crosschip.runtime.profiling.spans import Recorder, Span, SpanKind
@@ -32,7 +31,7 @@ Value = Array | Buffer
 logger = logging.getLogger("crosschip")
 
 
-def profiled(
+def profile_runs(
     placement: Placement,
     programs: Sequence[SegmentProgram],
     inputs: Mapping[str, Any] | None,
@@ -44,8 +43,8 @@ def profiled(
     """Measure the times of runs.
 
     Args:
-        placement: what the programs were compiled from.
-        programs: one for each segment, in order.
+        placement: the placement of the programs.
+        programs: the program of each segment, in order.
         inputs: values by the names of inputs; random if `None`.
         sizes: the ranges and profiles of open sizes.
         arrange: checks the inputs, and returns them in the model's order.
@@ -77,27 +76,23 @@ def profiled(
         for _ in range(runs):
             run()
         for program in profiled_programs:
-            program.tell()
+            program.collect_steps()
     return Profile(placement, recorder.runs)
 
 
 def check_counts(runs: int, warm_up: int) -> None:
-    """Check the numbers of runs.
-
-    Raises:
-        InputError: no run would be measured.
-    """
+    """Raise InputError unless at least one run is measured."""
     if runs < 1 or warm_up < 0:
         raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
 
 
 class _ProfiledProgram(Program):
-    """A profiler as a program, and the spans of its runs.
+    """A program that runs with a profiler, and the spans of its runs.
 
     Args:
-        name: the device's.
-        program: what it is a profiler of.
-        profiler: the profiler.
+        name: the name of the device.
+        program: the program.
+        profiler: the profiler of the program.
     """
 
     def __init__(self, name: str, program: Program, profiler: Profiler) -> None:
@@ -110,12 +105,12 @@ class _ProfiledProgram(Program):
         return self._profiler.run(inputs)
 
     def begin(self) -> None:
-        """Forget the runs so far."""
+        """Discard the runs so far."""
         call(self._name, "profiling", self._profiler.begin)
         self.spans.clear()
 
-    def tell(self) -> None:
-        """Add to the spans the steps that the profiler tells of."""
+    def collect_steps(self) -> None:
+        """Add the steps that the profiler reports to the spans."""
         runs = call(self._name, "profiling", self._profiler.steps)
         if len(runs) != len(self.spans):
             raise DeviceError(
@@ -123,19 +118,19 @@ class _ProfiledProgram(Program):
                 f"device breaks the driver contract"
             )
         for span, steps in zip(self.spans, runs, strict=True):
-            assert span.start is not None, "it was recorded here"
+            assert span.start is not None, "segments have a start"
             call(self._name, "profiling", span.add_steps, steps, span.start)
 
 
 class _Plan:
-    """A placed model, with what runs each of its segments.
+    """A placed model with the timed program of each segment.
 
     Args:
-        placement: the placed model.
-        programs: what its segments were compiled to, in order.
-        recorder: where spans go.
-        profiled_programs: a list to which the opened profilers are added.
-        opened: closes them.
+        placement: the placement.
+        programs: the program of each segment, in order.
+        recorder: records the spans.
+        profiled_programs: a list to which the programs with profilers are added.
+        opened: closes the profilers.
     """
 
     def __init__(
@@ -157,11 +152,11 @@ class _Plan:
         self._inputs = tuple(placement.model.inputs.values())
 
     def execute(self, inputs: Sequence[Value], *, own: bool = True) -> Sequence[Array]:
-        """The outputs.
+        """Compute the outputs.
 
         Args:
-            inputs: for each model input.
-            own: whether outputs must be the caller's own.
+            inputs: a value for each model input.
+            own: whether the caller must own the outputs.
         """
         values: dict[Operand, Value] = dict(zip(self._inputs, inputs, strict=True))
         for segment, program, steps in self._runners:
@@ -177,12 +172,12 @@ class _Plan:
             if steps is not None:
                 steps.spans.append(span)
             values.update(zip(segment.outputs, map(self._contiguous, outputs), strict=True))
-        return self._handed_out(values, own=own)
+        return self._outputs(values, own=own)
 
     def _runner(
         self, segment: Segment, program: SegmentProgram
     ) -> tuple[SegmentProgram, _ProfiledProgram | None]:
-        """The program that runs a segment, and the one that tells of its steps, if any does."""
+        """Return the program that runs a segment; again if it has a profiler, else `None`."""
         if not isinstance(program, GuardedProgram):
             return program, None
         if isinstance(program.program, ControlProgram):
@@ -202,12 +197,12 @@ class _Plan:
         self._opened.callback(call, program.name, "closing a profiler", profiler.close)
         profiled = _ProfiledProgram(program.name, program.program, profiler)
         self._profiled_programs.append(profiled)
-        return program.around(profiled), profiled
+        return program.with_program(profiled), profiled
 
     def _control(self, segment: Segment, program: ControlProgram) -> GuardedProgram:
-        """Control flow that runs its bodies in this way, too."""
+        """Return the program of control flow whose bodies are timed."""
         (operation,) = segment.model.operations
-        assert isinstance(operation, ControlFlow), "nothing else goes to the runtime"
+        assert isinstance(operation, ControlFlow), "the runtime runs nothing else"
         parts = iter(program.programs)
         bodies = [
             self._body(f"{operation.name} {role}", body, list(islice(parts, len(body.segments))))
@@ -253,8 +248,8 @@ class _Plan:
         with self._recorder.span(SpanKind.COPY):
             return value.copy()
 
-    def _handed_out(self, values: Mapping[Operand, Value], *, own: bool) -> list[Array]:
-        """The outputs; what somebody else holds is copied for a caller who wants his own."""
+    def _outputs(self, values: Mapping[Operand, Value], *, own: bool) -> list[Array]:
+        """Return the outputs; inputs and constants are copied if the caller must own them."""
         returned = set(self._inputs)
         arrays = []
         for operand in self._placement.model.outputs.values():

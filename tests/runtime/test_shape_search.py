@@ -26,7 +26,7 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.runtime.shapes.deriving import Shapes, ShapeSearch
+from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
 
 
 def first(model: Model, sizes: Sizes = Sizes()) -> Shapes:  # noqa: B008  # immutable

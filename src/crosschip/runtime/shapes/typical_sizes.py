@@ -1,4 +1,4 @@
-"""Sizes made up where nobody has said what they will be."""
+"""Typical values of dynamic sizes that have no profile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosschip.ir.dimension import name_of
 
 
 class Role(Enum):
-    """The meaning that an open size seems to have."""
+    """The presumed meaning of a dynamic size."""
 
     BATCH = "batch"
     SIDE = "side of an image"
@@ -42,27 +42,27 @@ USUAL: Mapping[Role, tuple[int, ...]] = {
         16000,
     ),
 }
-"""The sizes that are tried for each meaning, the most usual first."""
+"""The sizes that are tried for each role, the most typical first."""
 
 _LENGTHS = re.compile(r"seq|len|time|frame|step|token|sample|past|total|num_", re.IGNORECASE)
-"""The names of sizes that are lengths wherever they stand."""
+"""Names of sizes that are lengths on any axis."""
 
 _MOST_LONG_AXES = 5
-"""A tensor with more axes has none that is long."""
+"""The greatest rank of a tensor that is assumed to have long axes."""
 
 _MOST_CHANNELS = 4
-"""An image whose last axis is no longer has its channels there."""
+"""The greatest size of a last axis that counts as the channels of an image."""
 
 
 def role_of(type_: TensorType, axis: int) -> Role:
-    """The meaning that an open size of an input seems to have, by its place and its name.
+    """Return the presumed role of a dynamic size, by its axis and name.
 
     Args:
-        type_: the input's, whose number of axes is known.
-        axis: where the size is.
+        type_: the type of an input of known rank.
+        axis: the axis of the size.
     """
     if len(type_.shape or ()) > _MOST_LONG_AXES:
-        return Role.BATCH  # small, so that the product of all is
+        return Role.BATCH  # small, to keep the product of all sizes small
     shape = type_.shape or ()
     if _LENGTHS.search(name_of(shape[axis]) or ""):
         return Role.LENGTH
@@ -76,7 +76,7 @@ def role_of(type_: TensorType, axis: int) -> Role:
 
 
 def _is_state(shape: Shape) -> bool:
-    """Tell whether a shape looks like a recurrent network's state: [layers, batch, units]."""
+    """Return whether a shape looks like a recurrent network's state: [layers, batch, units]."""
     if len(shape) != 3:
         return False
     first, _, last = shape
@@ -84,7 +84,7 @@ def _is_state(shape: Shape) -> bool:
 
 
 def typical_sizes(sizes: Sizes) -> dict[str, int]:
-    """The sizes of the first profile, and else the most of those that have a range."""
+    """Return the sizes of the first profile, and the greatest sizes of other ranges."""
     named = {entry.name: entry.most for entry in sizes.ranges}
     if sizes.profiles:
         named.update(sizes.profiles[0])
@@ -92,11 +92,11 @@ def typical_sizes(sizes: Sizes) -> dict[str, int]:
 
 
 def typical_shape(type_: TensorType, named: dict[str, int]) -> tuple[int, ...]:
-    """A shape with every size known; a size that is made up is kept under its name.
+    """Return a static shape; typical sizes that it adds are stored in `named`.
 
     Args:
-        type_: of a tensor whose number of axes is known.
-        named: sizes that are known.
+        type_: the type of a tensor of known rank.
+        named: sizes by name.
     """
     shape = type_.substitute(named).shape or ()
     sizes = []

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from crosschip.hal import Support
 from crosschip.ir import Operation
 from crosschip.ir.dataclass import dataclass
-from crosschip.runtime.placement.asking import Answers, Inquiry
-from crosschip.runtime.placement.constraints import Home
+from crosschip.runtime.placement.constraints import AllowedDevices
+from crosschip.runtime.placement.queries import Answers, ModelQueries
 
 Refusals = dict[str, dict[str, Support]]
-"""Answers that take the place of a device's own, by device and operation name."""
+"""Answers that replace a device's, by device and operation name."""
 
-Overruled = dict[str, dict[int, Support]]
-"""Answers that take the place of a device's own, by device and the operation's index."""
+OverrulingAnswers = dict[str, dict[int, Support]]
+"""Answers that replace a device's, by device and the operation's index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,67 +35,71 @@ class Assignment:
 
 
 def choose(
-    inquiry: Inquiry, order: Sequence[str], overruled: Overruled, *, ask_all: bool
+    queries: ModelQueries, order: Sequence[str], overruling: OverrulingAnswers, *, ask_all: bool
 ) -> Assignment:
     """Choose the first device in an order that supports each operation, with few queries.
 
     Args:
-        inquiry: the queries to the devices.
+        queries: the queries to the devices.
         order: the devices in the order of preference.
-        overruled: answers that replace those of the devices.
+        overruling: answers that replace those of the devices.
         ask_all: whether to query every device about every operation, for their reasons.
     """
-    all_indices = range(len(inquiry.model.operations))
+    all_indices = range(len(queries.model.operations))
     assigned_devices: list[str | None] = [None] * len(all_indices)
     answers_by_device: dict[str, Answers] = {}
-    wanted: Sequence[int] = all_indices
+    unassigned: Sequence[int] = all_indices
     for name in order:
-        if answers_by_device and not wanted and not ask_all:
+        if answers_by_device and not unassigned and not ask_all:
             break
-        answers = answers_by_device[name] = inquiry.answers(
-            name, all_indices if ask_all else wanted, overruled[name]
+        answers = answers_by_device[name] = queries.answers(
+            name, all_indices if ask_all else unassigned, overruling[name]
         )
-        left = []
-        for index in wanted:
+        declined = []
+        for index in unassigned:
             support = answers.supports[index]
             if support is not None and (support.supported or index in answers.simpler):
                 assigned_devices[index] = name
             else:
-                left.append(index)
-        wanted = left
+                declined.append(index)
+        unassigned = declined
     return Assignment(answers_by_device, assigned_devices)
 
 
-def overruled_by(
+def overruling_answers(
     operations: Sequence[Operation],
     devices: Sequence[str],
     refusals: Refusals,
-    homes: Mapping[Operation, Home],
-) -> Overruled:
+    allowed_devices: Mapping[Operation, AllowedDevices],
+) -> OverrulingAnswers:
     """Return answers that replace those of the devices: failures and constraints.
 
     Control flow is declined for a device that may not run part of it.
     """
-    overruled: Overruled = {}
+    overruling: OverrulingAnswers = {}
     for device in devices:
-        known = refusals.get(device, {})
-        overruled[device] = (
-            {i: known[o.name] for i, o in enumerate(operations) if o.name in known} if known else {}
+        refused = refusals.get(device, {})
+        overruling[device] = (
+            {i: refused[o.name] for i, o in enumerate(operations) if o.name in refused}
+            if refused
+            else {}
         )
-    if not homes:
-        return overruled
+    if not allowed_devices:
+        return overruling
     for index, operation in enumerate(operations):
-        for home in _homes(operation, homes):
+        for allowed in _constraints_of(operation, allowed_devices):
             for device in devices:
-                if device not in home.devices:
-                    overruled[device][index] = home.refusal(operation)
-    return overruled
+                if device not in allowed.devices:
+                    overruling[device][index] = allowed.refusal(operation)
+    return overruling
 
 
-def _homes(operation: Operation, homes: Mapping[Operation, Home]) -> list[Home]:
-    """Return the allowed devices of an operation and of those in its bodies."""
-    all_homes = [homes[operation]] if operation in homes else []
+def _constraints_of(
+    operation: Operation, allowed_devices: Mapping[Operation, AllowedDevices]
+) -> list[AllowedDevices]:
+    """Return the constraints on an operation and on those in its bodies."""
+    constraints = [allowed_devices[operation]] if operation in allowed_devices else []
     for body in operation.bodies:
         for inner in body.operations:
-            all_homes += _homes(inner, homes)
-    return all_homes
+            constraints += _constraints_of(inner, allowed_devices)
+    return constraints

@@ -1,8 +1,8 @@
-"""Shapes of a model's inputs at which no operation breaks a rule, by inference alone.
+"""Search for shapes of a model's inputs that are valid for all operations, by shape inference.
 
-Sizes begin with usual ones. Where an operation breaks a rule at them, the sizes that it depends on
-are changed: to those that it meets in its other operands, to other usual ones, to any. What gets
-further through the model than before is kept, and changed further.
+The search begins with typical sizes. If an operation is invalid at them, the sizes that it depends
+on are changed: to sizes of its other operands, to other typical sizes, to any. Changes with which a
+later operation is the first invalid one are kept, and changed further.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import name_of
 from crosschip.lowering.static_shapes import DependsOnData, Fixing, elements_or_zeros
 from crosschip.ops.standard.indexing import Gather, GatherElements, GatherND
-from crosschip.runtime.shapes.guessing import USUAL, Role, role_of
+from crosschip.runtime.shapes.typical_sizes import USUAL, Role, role_of
 
 _STARTS = 6
-"""The number of sets of usual sizes to begin with."""
+"""The number of initial sets of typical sizes."""
 
 _RANKS = (4, 2, 3, 1)
-"""The numbers of axes that are tried for inputs that may have any."""
+"""The ranks that are tried for inputs of dynamic rank."""
 
 _MOST_SCANNED = 1024
-"""The number of sizes that are tried one after the other, from the least on."""
+"""The number of consecutive sizes that are tried, from the least on."""
 
 _MOST_INFERENCES = 20_000
 _MOST_WALKS = 40
-"""The most operations inferred in a search: so many, or those of so many whole models."""
+"""The most operations inferred in a search: this number, or `_MOST_WALKS` times the model's."""
 
 _PICKING = (Gather, GatherElements, GatherND)
 _MOST_PICKED = 1 << 20
-"""The most elements that are picked to see whether all are there."""
+"""The most elements that are gathered to check their indices."""
 
 _BROKEN_RULES = (ModelError, InputError, ArithmeticError, LookupError, ValueError)
 
@@ -53,12 +53,12 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ShapeMismatch:
-    """The first operation of a model that breaks a rule at some sizes.
+    """The first operation of a model that is invalid at some sizes.
 
     Attributes:
-        index: its place in the model.
-        operation: the operation itself.
-        reason: the rule that it breaks.
+        index: the index of the operation.
+        operation: the operation.
+        reason: the reason, in words.
     """
 
     index: int
@@ -70,12 +70,12 @@ class ShapeSearch:
     """The search for shapes of a model's inputs.
 
     Args:
-        model: sizes of whose inputs are open.
-        sizes: what is known of them: ranges, and the first profile.
-        given: the shapes of inputs that are known, by name.
+        model: a model with dynamic dimensions in its inputs.
+        sizes: the ranges of sizes, and a first profile, which is used.
+        fixed: the static shapes of inputs, by name.
 
     Attributes:
-        mismatch: what stood in the way of the first sizes that were tried; `None` if nothing did.
+        mismatch: the invalid operation at the first sizes; `None` if there was none.
     """
 
     def __init__(self, model: Model, sizes: Sizes, fixed: Shapes | None = None) -> None:
@@ -91,23 +91,23 @@ class ShapeSearch:
         self._roles: dict[str, Role] = {}
 
     def shapes(self) -> Iterator[Shapes]:
-        """Shapes of all inputs, by name, the most usual ones first; none twice."""
+        """Return different valid shapes of all inputs, by name, the most typical first."""
         derived: list[Shapes] = []
         for rank in _RANKS if self._has_open_ranks() else (0,):
             self._assume_rank(rank)
             for start in range(_STARTS if self._roles else 1):
-                sizes = self._repaired(self._start(start)) if self._roles else {}
+                sizes = self._repair(self._start(start)) if self._roles else {}
                 shapes = None if sizes is None else self._shapes_at(sizes)
                 if shapes is not None and shapes not in derived:
                     derived.append(shapes)
                     yield shapes
 
     def first(self) -> Shapes:
-        """The first of `shapes`; the usual ones if there are none."""
+        """Return the first of `shapes`; the typical ones if there are none."""
         return next(self.shapes(), None) or self.usual()
 
     def usual(self) -> Shapes:
-        """The shapes that are tried first, whether or not operations take them."""
+        """Return the shapes that are tried first, valid or not."""
         self._assume_rank(_RANKS[0])
         return self._shapes_at(self._start(0))
 
@@ -118,7 +118,7 @@ class ShapeSearch:
         )
 
     def _assume_rank(self, rank: int) -> None:
-        """Take all inputs whose number of axes is open for tensors of so many axes."""
+        """Assume a rank for all inputs of dynamic rank."""
         self._types = {}
         for name, operand in self._model.inputs.items():
             shape = self._fixed.get(name, operand.type.shape)
@@ -132,7 +132,7 @@ class ShapeSearch:
                     self._roles.setdefault(size_name, role_of(type_, axis))
 
     def _start(self, number: int) -> dict[str, int]:
-        """Usual sizes within their bounds: at first the most of these, and a batch of one."""
+        """Return the initial sizes of a number: typical ones within their bounds."""
         sizes: dict[str, int] = {}
         for name, role in self._roles.items():
             usual = USUAL[role][0 if role is Role.BATCH else number]
@@ -144,34 +144,34 @@ class ShapeSearch:
         fixed = {name: type_.substitute(sizes).static_shape for name, type_ in self._types.items()}
         return {name: shape for name, shape in fixed.items() if shape is not None}
 
-    def _repaired(self, sizes: Mapping[str, int]) -> Mapping[str, int] | None:
-        """Sizes near these at which no operation breaks a rule; `None` if none are found."""
+    def _repair(self, sizes: Mapping[str, int]) -> Mapping[str, int] | None:
+        """Return valid sizes near these; `None` if none are found."""
         mismatch = self._mismatch(sizes)
         self.mismatch = self.mismatch or mismatch
-        return sizes if mismatch is None else self._beyond(mismatch, sizes, {_key(sizes)})
+        return sizes if mismatch is None else self._repair_further(mismatch, sizes, {_key(sizes)})
 
-    def _beyond(
+    def _repair_further(
         self, mismatch: ShapeMismatch, sizes: Mapping[str, int], tried: set[object]
     ) -> Mapping[str, int] | None:
-        """Sizes at which neither the operation nor any other breaks a rule; `None` if not found."""
+        """Return valid sizes by changes for the mismatch; `None` if none are found."""
         for change in self._changes(mismatch.operation, sizes):
             changed = {**sizes, **change}
             if self._effort <= 0:
                 return None
-            if _key(changed) in tried or not self._fits(mismatch.operation, changed):
+            if _key(changed) in tried or not self._passes(mismatch.operation, changed):
                 continue
             tried.add(_key(changed))
             next_mismatch = self._mismatch(changed)
             if next_mismatch is None:
                 return changed
             if next_mismatch.index > mismatch.index:
-                repaired = self._beyond(next_mismatch, changed, tried)
+                repaired = self._repair_further(next_mismatch, changed, tried)
                 if repaired is not None:
                     return repaired
         return None
 
     def _mismatch(self, sizes: Mapping[str, int]) -> ShapeMismatch | None:
-        """The first operation that breaks a rule; what depends on data is not looked into."""
+        """Return the first invalid operation; those with data-dependent sizes count as valid."""
         fixing = Fixing(dict(sizes))
         for name, shape in self._shapes_at(sizes).items():
             fixing.take(self._model.inputs[name], shape)
@@ -187,15 +187,15 @@ class ShapeSearch:
                 except _BROKEN_RULES as error:
                     return ShapeMismatch(index, operation, f"{operation.name!r}: {error}")
             for output in operation.outputs:
-                known = output.type.substitute(fixing.sizes).static_shape
-                if known is not None:
-                    fixing.take(output, known)
+                output_shape = output.type.substitute(fixing.sizes).static_shape
+                if output_shape is not None:
+                    fixing.take(output, output_shape)
         return None
 
-    def _fits(self, operation: Operation, sizes: Mapping[str, int]) -> bool:
-        """Tell whether an operation breaks no rule, and makes something, as far as is seen of it.
+    def _passes(self, operation: Operation, sizes: Mapping[str, int]) -> bool:
+        """Return whether an operation is valid and has no empty operands.
 
-        Nothing is seen where sizes of what it reads do not follow from those of inputs.
+        Also true if the sizes of the model's inputs do not determine the operation's operands.
         """
         self._effort -= 1 + sum(1 for body in operation.bodies for _ in walk_operations(body))
         fixing = Fixing(dict(sizes))
@@ -217,12 +217,12 @@ class ShapeSearch:
         return not any(0 in (fixing[output].type.shape or ()) for output in operation.outputs)
 
     def _changes(self, operation: Operation, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
-        """Other values of the sizes that an operation depends on, the most likely first."""
+        """Return changes of the sizes that an operation depends on, the most likely first."""
         read = [o.type for o in operation.inputs if o is not None and not o.is_constant]
         all_sizes = [size for type_ in read for size in (*(type_.shape or ()), *_values(type_))]
-        met = dict.fromkeys(name for size in all_sizes for name in sorted(_names_of(size)))
-        names = [name for name in met if name in self._roles] or list(self._roles)
-        if len(met) > len(names):
+        read_names = dict.fromkeys(name for size in all_sizes for name in sorted(_names_of(size)))
+        names = [name for name in read_names if name in self._roles] or list(self._roles)
+        if len(read_names) > len(names):
             names = list(dict.fromkeys([*names, *self._roles]))
         names.sort(key=lambda name: self._roles[name] is Role.BATCH)
         shapes = [o.type.substitute(sizes).shape or () for o in operation.inputs if o is not None]
@@ -234,17 +234,21 @@ class ShapeSearch:
             alike = tuple(name for name in names if self._roles[name] is role)
             groups += [alike] if len(alike) > 1 else []
         for name in names:
-            yield from self._within((name,), equal if name in bare else ())
-        for place in range(max(map(len, USUAL.values()))):
+            yield from self._changes_in_bounds((name,), equal if name in bare else ())
+        for index in range(max(map(len, USUAL.values()))):
             for group in groups:
-                yield from self._within(group, USUAL[self._roles[group[0]]][place : place + 1])
+                yield from self._changes_in_bounds(
+                    group, USUAL[self._roles[group[0]]][index : index + 1]
+                )
         for above in range(_MOST_SCANNED):
             for group in groups:
                 least = max(self._bounds.get(name, (1, 0))[0] for name in group)
-                yield from self._within(group, [least + above])
+                yield from self._changes_in_bounds(group, [least + above])
 
-    def _within(self, names: Sequence[str], values: Sequence[int]) -> Iterator[dict[str, int]]:
-        """Changes of sizes to each of some values that lies within the bounds of all of them."""
+    def _changes_in_bounds(
+        self, names: Sequence[str], values: Sequence[int]
+    ) -> Iterator[dict[str, int]]:
+        """Return changes of sizes to each value that is within the bounds of all of them."""
         bounds = [self._bounds.get(name, (1, None)) for name in names]
         for value in values:
             if all(least <= value and (most is None or value <= most) for least, most in bounds):
@@ -252,7 +256,7 @@ class ShapeSearch:
 
 
 def _check_positions(operation: Operation | None) -> None:
-    """Have an operation that picks elements at positions which are known refuse those beyond."""
+    """Run a gather with constant indices, which raises an error if one is out of range."""
     if isinstance(operation, _PICKING) and operation.indices.is_constant:
         sizes = [output.type.static_shape or () for output in operation.outputs]
         if all(math.prod(shape) <= _MOST_PICKED for shape in sizes):

@@ -23,7 +23,7 @@ class Submissions:
         self._name = name
         self.workers = workers
         self.capacity = capacity
-        # Reentrant: the end of a model that is found to be garbage comes at any moment.
+        # Reentrant, because garbage collection may end a model at any moment.
         self._lock = threading.RLock()
         self._queue: RequestQueue | None = None
         self._closed = False

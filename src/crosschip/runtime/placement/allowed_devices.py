@@ -9,24 +9,24 @@ from pathlib import Path
 
 from crosschip.hal import Kind
 from crosschip.ir import InputError, Model, Operation
-from crosschip.runtime.placement.constraints import Home
+from crosschip.runtime.placement.constraints import AllowedDevices
 from crosschip.runtime.placement.partition import Entry, entry_of, matches, parse, unmatched
 from crosschip.runtime.placement.sources import Source, sources_of
 
-_TOLD = 10
-"""The most entries that match nothing and are told one by one."""
+_MAX_WARNINGS = 10
+"""The most entries without a match that get a warning each."""
 
 logger = logging.getLogger("crosschip")
 
 
-def homes(
+def allowed_devices(
     partition: str | bytes | Path | None,
     pin: Mapping[str, str],
     model: Model,
     original: Model,
     kinds: Mapping[str, Kind],
-) -> dict[Operation, Home]:
-    """Return the allowed devices of the named operations; warn of entries that match nothing.
+) -> dict[Operation, AllowedDevices]:
+    """Return the allowed devices of the named operations; warn of entries without a match.
 
     Args:
         partition: the configuration of operators that must not run on the first device, if any.
@@ -38,12 +38,12 @@ def homes(
     Raises:
         InputError: as for `PlacementOptions.constraints`.
     """
-    homes_by_operation: dict[Operation, Home] = {}
+    constraints_by_operation: dict[Operation, AllowedDevices] = {}
     sources = sources_of(model)
     if partition is not None:
-        homes_by_operation.update(_partitioned(partition, sources, original, kinds))
-    homes_by_operation.update(_pinned(pin, sources, list(kinds)))
-    return homes_by_operation
+        constraints_by_operation.update(_partitioned(partition, sources, original, kinds))
+    constraints_by_operation.update(_pinned(pin, sources, list(kinds)))
+    return constraints_by_operation
 
 
 def _partitioned(
@@ -51,11 +51,11 @@ def _partitioned(
     sources: Sequence[Source],
     original: Model,
     kinds: Mapping[str, Kind],
-) -> Iterator[tuple[Operation, Home]]:
+) -> Iterator[tuple[Operation, AllowedDevices]]:
     """Return the processors after the first device for the operations of a configuration.
 
     Raises:
-        InputError: there is no such processor, or the configuration is malformed.
+        InputError: no processor follows the first device, or the configuration is malformed.
     """
     entries = parse(partition)
     first, *others = kinds
@@ -69,10 +69,12 @@ def _partitioned(
     unmatched_entries = [entry for entry in entries if not matched[entry]]
     warn_of_unmatched("partition", unmatched_entries, sources, original)
     for entry in entries:
-        home = Home(hosts, f"kept off by line {entry.line} of the partition, {entry.brief!r}")
+        allowed = AllowedDevices(
+            hosts, f"kept off by line {entry.line} of the partition, {entry.brief!r}"
+        )
         for source in matched[entry]:
             for operation in source.operations:
-                yield operation, home
+                yield operation, allowed
 
 
 def warn_of_unmatched(
@@ -90,55 +92,57 @@ def warn_of_unmatched(
         return
     before = sources_of(original)
     gone = matches(entries, before)
-    for entry in entries[:_TOLD]:
+    for entry in entries[:_MAX_WARNINGS]:
         reason = (
             f"{entry.brief!r} names what needs not run: its result is known, or its input"
             if gone[entry]
             else unmatched(entry, sources or before)
         )
         logger.warning("%s, line %d: %s", argument, entry.line, reason)
-    if len(entries) > _TOLD:
-        logger.warning("%s: %d more lines match nothing", argument, len(entries) - _TOLD)
+    if len(entries) > _MAX_WARNINGS:
+        logger.warning("%s: %d more lines match nothing", argument, len(entries) - _MAX_WARNINGS)
 
 
 def _pinned(
     pin: Mapping[str, str], sources: Sequence[Source], devices: Sequence[str]
-) -> Iterator[tuple[Operation, Home]]:
+) -> Iterator[tuple[Operation, AllowedDevices]]:
     """Return the allowed device of operations that patterns match; the last match counts.
 
     Raises:
         InputError: a pattern matches nothing, or its device is not available.
     """
     for pattern, named in pin.items():
-        device = _among(devices, named)
+        device = _find_device(devices, named)
         if device is None:
             raise InputError(
                 f"pin sends {pattern!r} to {named!r}, which is not among the devices: "
                 f"{', '.join(devices)}"
             )
         entry = entry_of(pattern, "pin")
-        home = Home((device,), f"pinned to {device} by {entry.brief!r}")
+        allowed = AllowedDevices((device,), f"pinned to {device} by {entry.brief!r}")
         fitting = [
-            operation for source in sources for operation in _fitting(entry, pattern, source)
+            operation
+            for source in sources
+            for operation in _matched_operations(entry, pattern, source)
         ]
         if not fitting:
             raise InputError(f"pin: {unmatched(entry, sources)}")
-        yield from ((operation, home) for operation in fitting)
+        yield from ((operation, allowed) for operation in fitting)
 
 
-def _among(devices: Sequence[str], named: str) -> str | None:
-    """Return the device with a name; `npu` also names the only driver process `npu@driver`."""
+def _find_device(devices: Sequence[str], named: str) -> str | None:
+    """Return the device with a name; `npu` also stands for `npu@driver` if that is the only one."""
     if named in devices:
         return named
     in_drivers = [device for device in devices if device.partition("@")[0] == named]
     return in_drivers[0] if len(in_drivers) == 1 else None
 
 
-def _fitting(entry: Entry, pattern: str, source: Source) -> Sequence[Operation]:
+def _matched_operations(entry: Entry, pattern: str, source: Source) -> Sequence[Operation]:
     """Return the operations of a source that a pattern matches.
 
-    It matches all of them by the type of the file's operator, or single ones by their own type or
-    name.
+    A pattern matches all of them by the type of the file's operator, or single operations by type
+    or name.
     """
     if any(fnmatchcase(form.type, entry.type) and entry.fits(form) for form in source.forms):
         return source.operations

@@ -1,4 +1,4 @@
-"""The front door of the search: a model, a device, and who says what is right."""
+"""The function that searches for the operators that a device computes wrong."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from crosschip.bisect.trials import Trials
 from crosschip.hal import Device, Sizes
 from crosschip.ir import Budget, InputError, Model
 from crosschip.runtime.configuration import Properties
-from crosschip.runtime.discovery import in_driver, own_name, precision_of
+from crosschip.runtime.discovery import base_name, driver_name, precision_of
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.placement.placing import Decision
+from crosschip.runtime.placement.placement import Decision
 from crosschip.runtime.precisions import EXACT, name_in
 
 
@@ -49,47 +49,46 @@ def find_failing_operators(
 ) -> Report:
     """Find the operations of a model that a device computes wrong.
 
-    The sizes that the model leaves open are those of the inputs.
+    The model's dynamic sizes are those of the inputs.
 
     Args:
-        model: a model, or what `crosschip.load` takes for one.
-        device: who is looked at: a name, or an instance, which stays the caller's to close.
-        against: who says what is right.
-        inputs: as for `CompiledModel.run`; those that are left out are made up, as `crosschip run`
-            does.
-        shapes: of inputs that are made up, as for `crosschip.compile`.
-        seed: of inputs that are made up.
-        tolerance: the difference of an element that is allowed, as a part of the output's largest
-            element; if left out, it follows from rounding (docs/bisect.md).
-        isolate: whether the device runs in a process of its own, which may crash and hang; unless
-            it is an instance, it does if left out.
-        thorough: whether each operation is tried by itself even where the device shows so few
-            results at once that this takes more than some 4 · log2(operations) + 20 runs.
-        timeout: seconds after which a run counts as hanging there.
-        compile_timeout: seconds after which a compilation counts as hanging there.
-        seconds: how long the search may take; it ends with what it has.
-        runs: how many runs on the device there may be; it ends with what it has.
-        precision: as for `crosschip.compile`, of the device alone; so are the others.
+        model: a model, or an argument for `crosschip.load`.
+        device: the tested device: a name, or an instance, which the caller closes.
+        against: the trusted device.
+        inputs: as for `CompiledModel.run`; missing ones are random, as in `crosschip run`.
+        shapes: the shapes of random inputs, as for `crosschip.compile`.
+        seed: the seed of random inputs.
+        tolerance: the allowed difference of an element relative to the output's largest element; if
+            left out, it follows from rounding (docs/bisect.md).
+        isolate: whether the device runs in a driver process, which may crash and hang; by default
+            so unless it is an instance.
+        thorough: whether each operation is tested separately even if the device shows so few
+            results at once that this takes more than about 4 · log2(operations) + 20 runs.
+        timeout: seconds after which a run in a driver process counts as hanging.
+        compile_timeout: seconds after which a compilation there counts as hanging.
+        seconds: the most seconds of the search; the report is incomplete if it is stopped.
+        runs: the most runs on the device, likewise.
+        precision: as for `crosschip.compile`, of the device alone; so are the next ones.
         threads: see above.
         performance: see above.
         properties: see above.
         configuration: see above.
         mixed_precision: see above.
         budget: see above.
-        on_trial: is told each run before it begins: its number, and what it is about.
+        on_trial: called before each run with its number and description.
 
     Raises:
-        InputError: an argument does not fit.
-        DeviceError: a device is unknown or does not open, or the trusted one fails.
+        InputError: an argument is invalid.
+        DeviceError: a device is unknown or cannot be opened, or the trusted one fails.
         UnsupportedError: no device runs some operation.
     """
     _check(tolerance, {"timeout": timeout, "compile_timeout": compile_timeout})
     if not isinstance(model, Model):
         model = crosschip.load(model, budget=budget)
     all_inputs, notes = _inputs(model, inputs or {}, shapes or {}, seed)
-    alone = isinstance(device, str) and isolate is not False
-    chosen: str | Device = in_driver(device) if alone and isinstance(device, str) else device
-    if isolate and not alone:
+    isolated = isinstance(device, str) and isolate is not False
+    chosen: str | Device = driver_name(device) if isolated and isinstance(device, str) else device
+    if isolate and not isolated:
         raise InputError(f"device {_name(device)!r} is in this process; isolate needs its name")
     if _name(chosen) == _name(against):
         raise InputError(f"{_name(against)!r} cannot be looked at against itself; name another one")
@@ -117,10 +116,10 @@ def find_failing_operators(
     )
     placement.check()
     name = placement.devices[0]
-    own = {name, name_in(EXACT, name)}
-    suspects = [d.operation for d in placement.decisions if _runs_on(d, own)]
+    variants = {name, name_in(EXACT, name)}
+    suspects = [d.operation for d in placement.decisions if _runs_on(d, variants)]
     report = Report(placement.original, name, _name(against), suspects, notes=notes)
-    report.options = _options(settings, own_name(name))
+    report.options = _options(settings, base_name(name))
     arithmetic = precision_of(name) or settings.options(Sizes()).precision
     recording = Recording.of(placement.original, all_inputs, against, arithmetic, tolerance)
     whole_model = len(suspects) == len(placement.original.operations)
@@ -152,20 +151,20 @@ def _inputs(
     shapes: Mapping[str, Sequence[int | None] | int],
     seed: int,
 ) -> tuple[dict[str, Any], list[str]]:
-    """The inputs of a run, and a word about those that are made up."""
-    made_up = [name for name in model.inputs if name not in inputs]
-    known = {**shapes, **{n: np.shape(v) for n, v in inputs.items() if n in model.inputs}}
-    if not made_up:
+    """Return the inputs of a run, and a note about random ones."""
+    random_names = [name for name in model.inputs if name not in inputs]
+    all_shapes = {**shapes, **{n: np.shape(v) for n, v in inputs.items() if n in model.inputs}}
+    if not random_names:
         return dict(inputs), []
-    names = ", ".join(made_up)
+    names = ", ".join(random_names)
     note = f"made-up inputs (seed {seed}): {names}; give real ones, which show what those may not"
-    return {**random_inputs(model, known, seed), **inputs}, [note]
+    return {**random_inputs(model, all_shapes, seed), **inputs}, [note]
 
 
 def _with_time_limits(
     properties: Properties, device: str | Device, run: float, compile: float
 ) -> Properties:
-    """Properties, with the seconds after which a device in a process of its own hangs."""
+    """Return the properties with the timeouts of a device in a driver process."""
     if not isinstance(device, str) or "@" not in device:
         return properties
     limits = {"driver_run_seconds": f"{run:g}", "driver_compile_seconds": f"{compile:g}"}
@@ -173,7 +172,7 @@ def _with_time_limits(
 
 
 def _options(settings: crosschip.Configuration, device: str) -> list[str]:
-    """The options of the command line that say how a device is made, and compiles."""
+    """Return the command-line options that reproduce a device's settings."""
     values = {"precision": settings.precision, "threads": settings.threads}
     default = crosschip.Configuration()
     words = [
@@ -182,11 +181,11 @@ def _options(settings: crosschip.Configuration, device: str) -> list[str]:
         if value != getattr(default, name)
         for word in (f"--{name}", str(value))
     ]
-    own = settings.properties.get(device, {})
-    return [*words, *(w for n, v in own.items() for w in ("--property", f"{device}.{n}={v}"))]
+    properties = settings.properties.get(device, {}).items()
+    return [*words, *(w for n, v in properties for w in ("--property", f"{device}.{n}={v}"))]
 
 
 def _runs_on(decision: Decision, devices: Collection[str]) -> bool:
-    """Tell whether one of some devices runs an operation, or some of what is in its bodies."""
+    """Return whether one of the devices runs an operation, or an operation in its bodies."""
     inside = (each for body in decision.bodies for each in body.all_decisions())
     return decision.device in devices or any(each.device in devices for each in inside)
