@@ -19,7 +19,7 @@ INSTRUCTIONS = {
 program = None
 
 
-def about():
+def describe():
     return {"version": "1.0"}
 
 

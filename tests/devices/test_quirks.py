@@ -151,7 +151,7 @@ def test_a_feature_that_the_processor_lacks() -> None:
     quirk = table_of(1)
     feature = "unheard_of"
     quirk(when="", what="", avoided_by=compare, right=1, wrong=2, processor=feature)(compare)
-    assert quirk.records["compare"].verdict() is Verdict.ELSEWHERE
+    assert quirk.records["compare"].verdict() is Verdict.OTHER_PROCESSOR
 
 
 def test_a_process_that_ends() -> None:

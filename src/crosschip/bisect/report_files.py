@@ -42,8 +42,13 @@ pre { background: #f4f6f8; padding: .6rem .8rem; border-radius: .3rem; white-spa
 .chart { overflow-x: auto; }
 """
 
-_WRONG, _RIGHT, _UNKNOWN, _ELSEWHERE = "wrong", "right", "not seen by itself", "not on the device"
-_COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _ELSEWHERE: "#e3e8ee"}
+_WRONG, _RIGHT, _UNKNOWN, _OUTSIDE = (
+    "wrong",
+    "right",
+    "not seen by itself",
+    "not on the device",
+)
+_COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _OTHER_DEVICE: "#e3e8ee"}
 
 _TOP, _HEIGHT, _LEFT = 16, 260, 52
 _LEAST = -9
@@ -182,7 +187,7 @@ def _y(error: float) -> float:
 def _drawing(report: Report) -> Iterator[str]:
     groups = dict.fromkeys(report.suspects, _UNKNOWN)
     for operation in report.model.operations:
-        groups.setdefault(operation, _ELSEWHERE)
+        groups.setdefault(operation, _OUTSIDE)
         if operation in report.own:
             groups[operation] = _RIGHT
     for operator in report.failing_operators:

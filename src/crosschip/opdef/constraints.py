@@ -134,7 +134,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Present:
     """Presence of a tensor."""
 
     tensor: str
@@ -155,7 +155,7 @@ class Junction:
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Comparison | Member | Given | Negation | Junction
+Condition: TypeAlias = Comparison | Member | Present | Negation | Junction
 
 
 def parse_rule(text: str) -> Condition:
@@ -176,7 +176,7 @@ def parse_rule(text: str) -> Condition:
 def tensors_of(part: Condition | Value) -> Iterator[str]:
     """Yield the names of the tensors in a rule."""
     match part:
-        case Elements(name) | Given(name):
+        case Elements(name) | Present(name):
             yield name
         case Property(_, name, axis):
             yield name
@@ -267,7 +267,7 @@ class _Parser:
             self._need("(")
             name = self._tensor()
             self._need(")")
-            return Given(name)
+            return Present(name)
         start = self._next
         try:
             return self._comparison()

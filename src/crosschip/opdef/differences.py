@@ -88,8 +88,8 @@ def _value_differences(
         yield Difference(path, how, was, now)
         return
     first, second = set(old), set(new)
-    removed, added = [v for v in old if v not in second], [v for v in new if v not in first]
+    removed, new_values = [v for v in old if v not in second], [v for v in new if v not in first]
     yield from (Difference(path, "removed", value) for value in removed)
-    yield from (Difference(path, "added", None, value) for value in added)
-    if not removed and not added:
+    yield from (Difference(path, "added", None, value) for value in new_values)
+    if not removed and not new_values:
         yield Difference(path, "reordered", old, new)

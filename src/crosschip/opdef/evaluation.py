@@ -17,11 +17,11 @@ from crosschip.opdef.constraints import (
     Comparison,
     Condition,
     Elements,
-    Given,
     Junction,
     Member,
     Negation,
     Number,
+    Present,
     Property,
     Type,
     Value,
@@ -92,7 +92,7 @@ def evaluate(value: Value, operands: Operands) -> list[Any]:
 def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
     """Evaluate a condition as `holds` does; `asserted` is false inside a negation."""
     match rule:
-        case Given(tensor):
+        case Present(tensor):
             return bool(operands.get(tensor))
         case Negation(part):
             truth = _holds(part, operands, not asserted)

@@ -32,7 +32,7 @@ _ENCODINGS = {
     "ascii", "utf-8", "utf-16", "iso8859-1", "cp1252",
     "gb18030", "gbk", "gb2312", "big5", "shift_jis", "euc_jp", "euc_kr",
 }  # fmt: skip
-_MARKS = {
+_BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
@@ -134,7 +134,7 @@ def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
     """Detect the byte order mark and the encoding of a document."""
     if content.startswith(_UTF_32):
         _refuse(Location(1, 1, name), "is in UTF-32, which is not read; write UTF-8")
-    for mark, encoding in _MARKS.items():
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
         if content.startswith(mark):
             return mark, encoding
     if content.startswith((b"<\0", b"\0<")):

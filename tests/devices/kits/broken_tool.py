@@ -10,7 +10,7 @@ import numpy as np
 RUNS = 0
 
 
-def about() -> dict[str, str]:
+def describe() -> dict[str, str]:
     """The tool's description of itself."""
     print("Welcome to BrokenTool!")
     os.system("echo and welcome from its library")

@@ -19,7 +19,7 @@ class Loaded:
     evaluator: Any = None
 
 
-def about() -> dict[str, str]:
+def describe() -> dict[str, str]:
     """The tool's description of itself."""
     return {"version": "7"}
 

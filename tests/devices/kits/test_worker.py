@@ -26,7 +26,7 @@ def worker() -> Iterator[Worker]:
 
 
 def test_results_come_back_and_what_is_printed_does_not_disturb_them(worker: Worker) -> None:
-    reply = worker.call("about")
+    reply = worker.call("describe")
     assert reply.result == {"version": "0.1"}
     assert reply.printed == "Welcome to BrokenTool!\nand welcome from its library\n"
     assert worker.call("echo", ["ä", None, 1.5]).result == ["ä", None, 1.5]
@@ -71,7 +71,7 @@ def test_a_process_that_ends_is_an_error(
         worker.call(function, *arguments)
     assert not worker.alive
     with pytest.raises(Died, match="before it was asked"):
-        worker.call("about")
+        worker.call("describe")
 
 
 def test_a_call_that_takes_too_long_ends_the_process(worker: Worker) -> None:

@@ -14,7 +14,7 @@ class Loaded:
     lines: ClassVar[list[list[str]]] = []
 
 
-def about() -> dict[str, str]:
+def describe() -> dict[str, str]:
     """The tool's description of itself."""
     return {"version": "3"}
 

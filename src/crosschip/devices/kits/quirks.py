@@ -64,7 +64,7 @@ class Verdict(Enum):
     PRESENT = "still there"
     GONE = "gone"
     DIFFERENT = "different"
-    ELSEWHERE = "not on this processor"
+    OTHER_PROCESSOR = "not on this processor"
     NOT_INSTALLED = "not installed"
 
 
@@ -157,7 +157,7 @@ class Quirk:
             return Verdict.NOT_INSTALLED
         if self._matches(outcome, self.right):
             has_feature = not self.processor or self.processor in processor().split()
-            return Verdict.GONE if has_feature else Verdict.ELSEWHERE
+            return Verdict.GONE if has_feature else Verdict.OTHER_PROCESSOR
         return Verdict.PRESENT if self._matches(outcome, self.wrong) else Verdict.DIFFERENT
 
     def is_news(self, verdict: Verdict) -> bool:

@@ -25,7 +25,7 @@ class _Loaded:
     inputs: Sequence[str] = ()
 
 
-def about() -> Mapping[str, Any]:
+def describe() -> Mapping[str, Any]:
     """Return the version of the tool."""
     return {"version": f"{onnxruntime_qnn.__version__} (onnxruntime {onnxruntime.__version__})"}
 

@@ -37,7 +37,7 @@ class _Loaded:
     types: Sequence[Any] = ()
 
 
-def about() -> Mapping[str, Any]:
+def describe() -> Mapping[str, Any]:
     """Return the versions of the tool and of the runtime."""
     _toolkit()
     lite = f", rknn-toolkit-lite2 {version('rknn-toolkit-lite2')}" if _has_chip() else ""

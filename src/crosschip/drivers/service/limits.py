@@ -59,7 +59,7 @@ class Account:
     def used(self) -> int:
         """The amount in use."""
         with self._lock:
-            return self._settle()
+            return self._apply_releases()
 
     @property
     def remaining(self) -> int:
@@ -73,7 +73,7 @@ class Account:
             Exceeded: it exceeds the limit.
         """
         with self._lock:
-            remaining = self._limit - self._settle()
+            remaining = self._limit - self._apply_releases()
             if amount <= remaining:
                 self._used += amount
                 return
@@ -86,7 +86,7 @@ class Account:
         """Count an amount as released. Lock-free, as garbage collection may call it at any time."""
         self._released.append(amount)
 
-    def _settle(self) -> int:
+    def _apply_releases(self) -> int:
         while self._released:
             self._used -= self._released.popleft()
         return self._used

@@ -153,7 +153,7 @@ def _edited_files(comparison: Comparison, operator: str) -> list[str]:
     return sorted(
         path
         for path, state in comparison.states.items()
-        if state in (State.KEPT, State.LEFT) and operator_of_file.get(path, "") == operator
+        if state in (State.MODIFIED, State.LEFT) and operator_of_file.get(path, "") == operator
     )
 
 

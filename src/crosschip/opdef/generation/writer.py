@@ -27,7 +27,7 @@ class State(StrEnum):
     RENEWED = "renewed"
     """Unedited, and regenerated with other content."""
     SAME = "same"
-    KEPT = "kept"
+    MODIFIED = "kept"
     """Edited, or not generated: preserved."""
     REMOVED = "removed"
     """Unedited and no longer generated: deleted."""
@@ -74,7 +74,7 @@ def compare(project: Project, output: Path) -> Comparison:
     outdated = [
         path
         for path, state in states.items()
-        if state is State.KEPT and record.files.get(path) != digest(project.files[path])
+        if state is State.MODIFIED and record.files.get(path) != digest(project.files[path])
     ]
     return Comparison(project, folder, record, states, frozenset(outdated))
 
@@ -93,7 +93,7 @@ def _check(project: Project, folder: Path, record: Record) -> None:
             f"--target {project.target}"
         )
     path = f"src/{project.name}/{DEFINITIONS}"
-    if _state(project, folder, record, path) is State.KEPT:
+    if _state(project, folder, record, path) is State.MODIFIED:
         raise InputError(
             f"{folder / path}: has been edited, and says something else than what is read; "
             f"generate from it, or delete it"
@@ -110,7 +110,7 @@ def _state(project: Project, folder: Path, record: Record, path: str) -> State:
         return State.REMOVED if is_generated else State.LEFT
     if current == digest(project.files[path]):
         return State.SAME
-    return State.RENEWED if is_generated else State.KEPT
+    return State.RENEWED if is_generated else State.MODIFIED
 
 
 def write(comparison: Comparison) -> None:

@@ -319,10 +319,12 @@ class Operator(Operation):
     @property
     def moves_integers(self) -> bool:
         """Return whether the operation may move quantized integers without dequantizing them."""
-        kept = self.moved_quantization() if self.moves else None
+        moved = self.moved_quantization() if self.moves else None
         types = [output.type for output in self.outputs]
         reals = [t for t in types if t.quantization or t.element_type is ElementType.FLOAT32]
-        return kept is not None and all(type_.quantization == kept for type_ in reals)
+        return quantization is not None and all(
+            type_.quantization == quantization for type_ in reals
+        )
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         """Return the output types, quantized where a quantization is declared or kept.

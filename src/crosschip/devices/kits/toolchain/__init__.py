@@ -4,7 +4,7 @@ A device is a subclass of `Toolchain`, which writes ONNX files in a `dialect`, o
 `FileToolchain`, which writes other files (`write`). Its `script` of a few functions drives the
 vendor's tool in a process, and possibly a Python installation, of its own:
 
-    def about() -> dict            return {"version": …}: the version of the tool
+    def describe() -> dict         return {"version": …}: the version of the tool
     def check(folder, settings)    optional, for ONNX: return refusal reasons by node name
     def compile(folder, settings)  compile the written files, return the names of the files to keep
     def load(folder, settings)     load these files for runs

@@ -52,7 +52,7 @@ class FileToolchain(Device):
             raise DeviceError(f"property seconds is {wrong!r}, but must be a number") from None
         self._worker: Worker | None = None
         try:
-            self._facts: Mapping[str, Any] = self._ask_tool("about")
+            self._facts: Mapping[str, Any] = self._ask_tool("describe")
         except Refused as error:
             self.close()
             raise DeviceError(

@@ -271,8 +271,8 @@ def gru_unit(op: Context) -> None:
     reset_state = op.add(Mul, reset, previous)
     candidate = op.add(Add, candidate, op.add(MatMul, reset_state, candidate_weights))
     candidate = _activate(op, "activation", 2, candidate)
-    kept, new = (previous, candidate) if op.flag("origin_mode", False) else (candidate, previous)
-    op.make(Add, new, op.add(Mul, update, op.add(Sub, kept, new)), output="Hidden")
+    old, new = (previous, candidate) if op.flag("origin_mode", False) else (candidate, previous)
+    op.make(Add, new, op.add(Mul, update, op.add(Sub, weighted, new)), output="Hidden")
     if op.is_read("ResetHiddenPrev"):
         op.define(reset_state, "ResetHiddenPrev")
     if op.is_read("Gate"):
