@@ -48,7 +48,7 @@ _WRONG, _RIGHT, _UNKNOWN, _OUTSIDE = (
     "not seen by itself",
     "not on the device",
 )
-_COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _OTHER_DEVICE: "#e3e8ee"}
+_COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _OUTSIDE: "#e3e8ee"}
 
 _TOP, _HEIGHT, _LEFT = 16, 260, 52
 _LEAST = -9

@@ -322,9 +322,7 @@ class Operator(Operation):
         moved = self.moved_quantization() if self.moves else None
         types = [output.type for output in self.outputs]
         reals = [t for t in types if t.quantization or t.element_type is ElementType.FLOAT32]
-        return quantization is not None and all(
-            type_.quantization == quantization for type_ in reals
-        )
+        return moved is not None and all(type_.quantization == moved for type_ in reals)
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         """Return the output types, quantized where a quantization is declared or kept.

@@ -272,7 +272,7 @@ def gru_unit(op: Context) -> None:
     candidate = op.add(Add, candidate, op.add(MatMul, reset_state, candidate_weights))
     candidate = _activate(op, "activation", 2, candidate)
     old, new = (previous, candidate) if op.flag("origin_mode", False) else (candidate, previous)
-    op.make(Add, new, op.add(Mul, update, op.add(Sub, weighted, new)), output="Hidden")
+    op.make(Add, new, op.add(Mul, update, op.add(Sub, old, new)), output="Hidden")
     if op.is_read("ResetHiddenPrev"):
         op.define(reset_state, "ResetHiddenPrev")
     if op.is_read("Gate"):
