@@ -234,7 +234,8 @@ class Investigation:
         self._unjudged.discard(operation)
 
     def _confirm(self) -> None:
-        """Test failing operations alone; search the groups in which those fail that are right."""
+        """Run each failing operation alone; if it is right alone, find the group in which it fails.
+        """
         doubtful: list[Operation] = []
         for key, operator in list(self._failing.items()):
             if operator.actual and len(self._suspects) > 1:
