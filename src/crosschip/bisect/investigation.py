@@ -234,8 +234,7 @@ class Investigation:
         self._unjudged.discard(operation)
 
     def _confirm(self) -> None:
-        """Run each failing operation alone; if it is right alone, find the group in which it fails.
-        """
+        """Run each failing operation alone; for those that pass, find the group that fails."""
         doubtful: list[Operation] = []
         for key, operator in list(self._failing.items()):
             if operator.actual and len(self._suspects) > 1:
