@@ -40,7 +40,7 @@ def test_quick_tests_are_of_every_package() -> None:
         assert re.search(rf"^tests/devices/.*\[{engine}", tests, re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_engines_quick_tests_are_those_that_need_none() -> None:
     folder = str(ROOT / "tests" / "without_engines")
     path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))

@@ -7,6 +7,7 @@ engines are held to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,16 @@ CASES = {
     for name, operator in operators().items()
     for index, arguments in enumerate(examples_of(operator))
 }
+
+FIRST = 3
+"""How many examples of each operator are run on other sizes, besides the nightly lane."""
+
+
+def daily_or_nightly(name: str) -> Any:
+    """A case by name; those after the first examples run in the nightly lane."""
+    is_first = int(name.rpartition("-")[2]) < FIRST
+    return name if is_first else pytest.param(name, marks=pytest.mark.nightly)
+
 
 # Of the largest element; the engines' own approximations of functions are within it.
 TOLERANCE = {"float64": 1e-5, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
@@ -74,7 +85,7 @@ def test_what_is_inferred_is_what_is_computed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [daily_or_nightly(name) for name in CASES])
 @given(data=st.data())
 @settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_what_is_inferred_for_other_sizes_is_computed(name: str, data: st.DataObject) -> None:
