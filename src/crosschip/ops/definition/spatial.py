@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ def build_planar(
         operand = arguments[slot]
         # The axis of several scales is before the one that is added, so that they stay.
         scales, value = operand.type.quantization, operand.value
+        if scales is not None and len(scales.scale) == 1:
+            scales = replace(scales, axis=None)
         if value is None:
             arguments[slot] = _add(b, "UNSQUEEZE", operand, (2,), quantization=scales)
         else:
@@ -82,15 +85,16 @@ def build_planes(b: Builder, op: SpatialOperator, planar: type[Operator]) -> tup
     *_, height, width = sizes.shape
     if "output_shape" in arguments:
         of_columns["output_shape"] = (*of_columns["output_shape"], *static((height * width,)))
-    stacked = [_add(b, "RESHAPE", o, sizes((0, channels, depth, height * width))) for o in planes]
+    stacked_shape = sizes((sizes.shape[0], channels, depth, height * width))
+    stacked = [_add(b, "RESHAPE", o, stacked_shape, allow_zero=True) for o in planes]
     pooled = b.add_all(planar, stacked[0], **of_columns)
     results = [pooled[0]]
     if len(pooled) > 1:
         area, size = static((height * width,))[0], np.prod(static(shape_of(volume)[3:]))
         results.append(_offsets_in_volume(b, stacked[1], pooled[1], area, int(size)))
     (levels,) = static(shape_of(pooled[0])[2:3])
-    shape = sizes((0, channels, levels, height, width))
-    return tuple(_add(b, "RESHAPE", result, shape) for result in results)
+    shape = sizes((sizes.shape[0], channels, levels, height, width))
+    return tuple(_add(b, "RESHAPE", result, shape, allow_zero=True) for result in results)
 
 
 def _offsets_in_volume(
