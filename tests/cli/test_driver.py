@@ -178,6 +178,7 @@ def test_drivers_are_stopped_by_device_and_by_path(own_place: Path, crosschip: C
         }
         assert first.ended() == 0
         second.popen.send_signal(signal.SIGSTOP)
+        os.waitpid(second.popen.pid, os.WUNTRACED)  # it may answer until it has stopped
         outcome = crosschip("driver", "stop", "reference")
         how = "killed, as it did not end by itself"
         assert outcome.out == f"reference, process {second.popen.pid}: {how}\n"

@@ -168,6 +168,7 @@ def test_restarts_and_the_last_reason_are_told(own_place: Path) -> None:
 def test_a_frozen_driver_is_offline_and_is_killed_when_it_is_to_stop(own_place: Path) -> None:
     with served(own_place / "it.sock") as driver, ExitStack() as waiting:
         driver.popen.send_signal(signal.SIGSTOP)
+        os.waitpid(driver.popen.pid, os.WUNTRACED)  # it may answer until it has stopped
         report = only()
         assert (report.device, report.state, report.process) == (
             *("reference", "offline", driver.popen.pid),

@@ -126,6 +126,7 @@ def test_a_driver_of_another_namespace_is_lost_and_nothing_is_killed() -> None:
     """The system gives 0 for the process at the other end, where that is in another namespace."""
     with short_folder() as folder, served(folder / "x.sock") as driver:
         driver.popen.send_signal(signal.SIGSTOP)
+        os.waitpid(driver.popen.pid, os.WUNTRACED)  # it may answer until it has stopped
         with pytest.MonkeyPatch.context() as patch:
             sent = intercept(patch)
             numbers = iter([0, os.getppid()])
