@@ -49,9 +49,16 @@ def refusal(operation: Operation) -> Refusal | None:
     if operation.type in _NORMALIZATIONS and breaks_mvn():
         return _refusal("limited-mvn")
     functions = {function.name for function in getattr(operation, "activations", None) or ()}
-    if breaks_at_sse41() and (operation.type in _WRONG_AT_SSE41 or "SOFTSIGN" in functions):
+    is_wrong = operation.type in _WRONG_AT_SSE41 or "SOFTSIGN" in functions
+    if breaks_at_sse41() and (is_wrong or _is_dynamic_product(operation)):
         return _refusal("limited-to-sse41")
     return None
+
+
+def _is_dynamic_product(operation: Operation) -> bool:
+    """Return whether an operation is a matrix product of dynamic sizes, whose results are wrong."""
+    types = (operand.type for operand in operation.inputs if operand is not None)
+    return operation.type == "MAT_MUL" and any(type_.static_shape is None for type_ in types)
 
 
 def breaks_mvn() -> bool:
