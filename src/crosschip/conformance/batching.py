@@ -15,8 +15,8 @@ class BatchRunner:
     """Runs cases in programs of several operations.
 
     A program that does not run is split in halves. A case with wrong outputs is run again in a
-    program
-    of its own; if it passes there, its failure is that it is wrong in one program with others.
+    program of its own; if it passes there, its failure is that it is wrong in one program with
+    others.
 
     Attributes:
         runner: the worker process.

@@ -21,8 +21,7 @@ def growth(action: Callable[[], object]) -> int:
     """Return the bytes that each further call of an action allocates and does not release.
 
     If few calls exceed the allowed growth, more calls decide whether it goes on: an engine may
-    release
-    memory later, on another thread.
+    release memory later, on another thread.
     """
     grown = _growth(action, _CALLS)
     return _growth(action, _MANY_CALLS) if grown > LARGEST_GROWTH else grown
@@ -32,8 +31,7 @@ def _growth(action: Callable[[], object], calls: int) -> int:
     """Return `growth`, measured over three groups of `calls` calls after some warm-up calls.
 
     The least growth of the groups counts, so that one-time allocations and growing tables do not.
-    Bytes
-    of NumPy and Python are counted exactly; those of C code where the C library counts them.
+    Bytes of NumPy and Python are counted exactly; those of C code where the C library counts them.
     """
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:

@@ -179,8 +179,7 @@ def saved_constants(device: Device, options: Options) -> None:
     """A saved program holds all its constants, of each element type and of several sizes.
 
     If the device declares that its saved programs hold the weights, the program is loaded with a
-    model
-    without the large constants, as the runtime does.
+    model without the large constants, as the runtime does.
     """
     model = _with_constants(device, options, 3)
     inputs = inputs_of(model, 0)

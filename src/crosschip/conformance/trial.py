@@ -118,8 +118,7 @@ def attempt(
     """Compile a model on a device and compare each run with the reference.
 
     The program runs on the data of each run in turn, and on that of the first run by every other
-    call
-    that the runtime makes.
+    call that the runtime makes.
 
     Args:
         device: the tested device.

@@ -66,9 +66,9 @@ def _pixels(operation: MaxPool | AdaptiveMaxPool, arrays: Arrays) -> Sequence[Ar
     cells = [(p, cell.reshape(*cell.shape[:2], -1)) for p, cell, _ in operation.cells(wide)]
     most = max(cell.shape[2] for _, cell in cells)
     pixels = np.empty((most, *wide.shape[:2], *operation.output_shape))
-    for place, cell in cells:
-        where: tuple[slice | int, ...] = (*(slice(None),) * 3, *place)
-        pixels[where] = np.moveaxis(cell[..., np.arange(most).clip(max=cell.shape[2] - 1)], -1, 0)
+    for cell_index, cell in cells:
+        index: tuple[slice | int, ...] = (*(slice(None),) * 3, *cell_index)
+        pixels[index] = np.moveaxis(cell[..., np.arange(most).clip(max=cell.shape[2] - 1)], -1, 0)
     return list(pixels)
 
 

@@ -1,10 +1,12 @@
 """Operators defined in XML (OpDef): reading, checking, comparing, writing and implementing.
 
-filters = opdef.Package.read("filters.xml")
+Example:
+    filters = opdef.Package.read("filters.xml")
 
-@filters.defines("Blur") class Blur(opdef.CustomOperator):
-    def reference(self, image):
-        return uniform_filter(image, self.radius)
+    @filters.defines("Blur")
+    class Blur(opdef.CustomOperator):
+        def reference(self, image):
+            return uniform_filter(image, self.radius)
 """
 
 from __future__ import annotations

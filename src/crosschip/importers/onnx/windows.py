@@ -1,7 +1,4 @@
-"""Windows of convolutions and poolings, as attributes say where they lie on an image.
-
-Images have one, two or three axes.
-"""
+"""The windows of convolutions and poolings of images with one to three axes, from attributes."""
 
 from __future__ import annotations
 
@@ -26,17 +23,17 @@ Numbers = tuple[int, ...]
 
 
 def channels_last(node: Node, image: Operand, compute: Callable[[Operand], Operand]) -> Operand:
-    """The result of a computation on images whose channels are the last axis, in the same order."""
+    """Apply a computation on NC… images to an image whose channels are the last axis."""
     rank = rank_of(image)
-    turned = node.add(Transpose, image, (0, rank - 1, *range(1, rank - 1)))
-    return node.add(Transpose, compute(turned), (0, *range(2, rank), 1))
+    transposed = node.add(Transpose, image, (0, rank - 1, *range(1, rank - 1)))
+    return node.add(Transpose, compute(transposed), (0, *range(2, rank), 1))
 
 
 def explicit(windows: Windows, image: Sequence[Dim]) -> Windows:
-    """The same windows with the padding in numbers.
+    """Return the windows with explicit padding.
 
     Raises:
-        UnsupportedError: it depends on a size that is not known.
+        UnsupportedError: the padding depends on an unknown size.
     """
     if windows.auto_pad.keeps_size:
         spans_of(windows)
@@ -49,10 +46,10 @@ def explicit(windows: Windows, image: Sequence[Dim]) -> Windows:
 
 
 def spans_of(windows: Windows) -> Numbers:
-    """The number of pixels that a dilated window covers on each axis.
+    """Return the number of pixels that a dilated window covers on each axis.
 
     Raises:
-        UnsupportedError: it is not known.
+        UnsupportedError: it is unknown.
     """
     try:
         return windows.spans
@@ -63,7 +60,7 @@ def spans_of(windows: Windows) -> Numbers:
 
 
 def arguments(windows: Windows) -> dict[str, object]:
-    """The arguments of a standard operator."""
+    """Return the windows as arguments of a standard operator."""
     return {
         "auto_pad": windows.auto_pad,
         "pads": windows.pads,
@@ -73,7 +70,7 @@ def arguments(windows: Windows) -> dict[str, object]:
 
 
 def windows_of(node: Node, kernel: Sequence[Dim]) -> Windows:
-    """The windows of a node, given their sizes."""
+    """Return the windows of a node for a kernel size."""
     rank = len(kernel)
     # Some operators with windows have no auto_pad.
     mode = _AUTO_PADS[only("auto_pad", node.text("auto_pad", "NOTSET"), *_AUTO_PADS)]
@@ -89,11 +86,11 @@ def windows_of(node: Node, kernel: Sequence[Dim]) -> Windows:
 
 
 def image_of(operand: Operand, rank: int) -> Sequence[Dim]:
-    """The sizes of an operand's image, which must have so many axes.
+    """Return the spatial sizes of an operand, which must have `rank` spatial axes.
 
     Raises:
-        UnsupportedError: there is no operator for as many.
-        ModelError: it has another number.
+        UnsupportedError: there is no operator for this rank.
+        ModelError: the operand has another rank.
     """
     if not 1 <= rank <= 3:
         raise UnsupportedError(f"an image has 1 to 3 axes, not {rank}")
@@ -106,7 +103,7 @@ def image_of(operand: Operand, rank: int) -> Sequence[Dim]:
 
 
 def kernel_of(node: Node, filter: Operand) -> Sequence[Dim]:
-    """The sizes of a filter's windows, as far as they are known; `kernel_shape` may repeat them."""
+    """Return the kernel size of a filter as far as known; `kernel_shape` may repeat it."""
     declared = node.optional_integers("kernel_shape")
     shape = filter.type.shape
     if shape is None:
@@ -123,7 +120,7 @@ def kernel_of(node: Node, filter: Operand) -> Sequence[Dim]:
 
 
 def positive(name: str, numbers: Sequence[int], count: int) -> Numbers:
-    """The numbers for all axes; `ModelError` if they are not as many, or one is not positive."""
+    """Return a tuple of `count` positive numbers, or raise `ModelError`."""
     if len(numbers) != count or min(numbers, default=0) < 1:
         raise ModelError(f"{name} {list(numbers)} are not {count} numbers from 1 up")
     return tuple(numbers)

@@ -1,4 +1,4 @@
-"""Names and codes of pooling over grids in other systems."""
+"""Names and codes of adaptive pooling in other systems."""
 
 from __future__ import annotations
 

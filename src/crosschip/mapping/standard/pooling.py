@@ -35,7 +35,7 @@ from crosschip.ops.standard.pooling import (
 
 @dataclass(frozen=True, slots=True)
 class OfSizesOnly(Rule):
-    """A slot that has no operand, and that only decides how many windows there are.
+    """A slot without an operand that only affects the number of windows.
 
     Args:
         slot: the slot.
@@ -83,7 +83,7 @@ def _nnrt(code: int, name: str) -> NNRt:
 
 
 class FormatOfImage(Rule):
-    """The number of the order of the image's axes, which its tensor tells, too."""
+    """The layout code of the image, which its tensor has, too."""
 
     slot = ""
 

@@ -1,4 +1,7 @@
-"""Operators on signals and volumes by those on images, for devices that have only these."""
+"""Decompositions of operators on signals and volumes into those on images.
+
+Devices that support two spatial axes only run them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _OF_HEIGHT = {
     "output_padding": (0,),
     "output_shape": (1,),
 }
-"""The numbers for the height of images of one row."""
+"""The parameters for the height axis of images of height 1."""
 
 
 def _add(b: Builder, operator: str, *arguments: object, **named: Any) -> Operand:
@@ -32,16 +35,17 @@ def _add(b: Builder, operator: str, *arguments: object, **named: Any) -> Operand
 def build_planar(
     b: Builder, op: SpatialOperator, planar: type[Operator]
 ) -> tuple[Operand, ...] | None:
-    """A convolution or pooling of signals as one of images of height 1.
+    """Build a convolution or pooling of signals as one of images of height 1.
 
-    `None` where a parameter is computed when the model runs.
+    Returns `None` if a parameter is computed at run time.
     """
     arguments: dict[str, Any] = dict(op.named_inputs())
     for slot in ("input", "filter"):
         if slot not in arguments:
             continue
         operand = arguments[slot]
-        # The axis of several scales is before the one that is added, so that they stay.
+        # The axis of per-channel scales is before the new axis, so it keeps its index. A single
+        # scale loses its axis, as UNSQUEEZE decomposes to QUANTIZE, whose single scale has none.
         scales, value = operand.type.quantization, operand.value
         if scales is not None and len(scales.scale) == 1:
             scales = replace(scales, axis=None)
@@ -62,13 +66,13 @@ def build_planar(
 
 
 _OF_WIDTH = {"pads": (0, 0), "kernel_shape": (1,), "strides": (1,), "dilations": (1,)}
-"""The numbers for the width of images whose columns are pooled."""
+"""The parameters for the width axis of images whose columns are pooled."""
 
 
 def build_planes(b: Builder, op: SpatialOperator, planar: type[Operator]) -> tuple[Operand, ...]:
-    """A pooling of volumes as one of their planes, and then one of what that makes along the depth.
+    """Build a pooling of volumes as one of planes, and one of the results along the depth.
 
-    The offset of a maximum is that in its plane, with the planes before it.
+    The offset of a maximum is its offset in its plane plus the size of the planes before it.
     """
     arguments = {slot: operand for slot, operand in op.named_inputs() if slot != "input"}
     of_planes, of_columns = dict[str, Any](arguments), dict[str, Any](arguments)
@@ -91,23 +95,23 @@ def build_planes(b: Builder, op: SpatialOperator, planar: type[Operator]) -> tup
     results = [pooled[0]]
     if len(pooled) > 1:
         area, size = static((height * width,))[0], np.prod(static(shape_of(volume)[3:]))
-        results.append(_offsets_in_volume(b, stacked[1], pooled[1], area, int(size)))
+        results.append(_volume_offsets(b, stacked[1], pooled[1], area, int(size)))
     (levels,) = static(shape_of(pooled[0])[2:3])
     shape = sizes((sizes.shape[0], channels, levels, height, width))
     return tuple(_add(b, "RESHAPE", result, shape, allow_zero=True) for result in results)
 
 
-def _offsets_in_volume(
+def _volume_offsets(
     b: Builder, in_planes: Operand, in_columns: Operand, area: int, size: int
 ) -> Operand:
-    """The offsets of maxima in a volume, -1 for those of windows without a pixel.
+    """Return the offsets of maxima in a volume; -1 for windows without a pixel.
 
     Args:
-        b: where computations are added.
-        in_planes: the offsets of the maxima of planes, [N, C, D, `area`].
-        in_columns: the offsets of the maxima of these in [D, `area`].
-        area: how many maxima a plane has.
-        size: how many pixels a plane has.
+        b: the builder.
+        in_planes: the offsets of the maxima in their planes, [N, C, D, `area`].
+        in_columns: the offsets in [D, `area`] of the maxima along the depth.
+        area: the number of maxima of a plane.
+        size: the number of pixels of a plane.
     """
     dtype = in_planes.type.element_type.dtype
     columns = _add(b, "FLATTEN", in_columns, 2, 3)

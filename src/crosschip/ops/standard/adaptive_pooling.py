@@ -1,4 +1,4 @@
-"""Pooling of [N, C, …] images over the cells of a grid of a given size."""
+"""Pooling of [N, C, …] images over a grid of cells of a given size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.registry import operator
@@ -28,7 +28,7 @@ from crosschip.ops.standard.searching import ArgMax
 
 
 class AdaptivePool(SpatialOperator):
-    """Base of poolings over the cells of a grid that is laid over the image."""
+    """Base class of pooling over the cells of a grid on the image."""
 
     __slots__ = ()
     input = tensor(FLOATS)
@@ -38,31 +38,29 @@ class AdaptivePool(SpatialOperator):
         batch, channels, *image = require_rank(shape_of(self.input), 2 + self.spatial_rank, "input")
         if min(self.output_shape) < 0:
             raise ValueError(f"output_shape: {list(self.output_shape)} has a negative size")
-        if 0 in image:
-            raise ValueError(f"input: an image of {' by '.join(map(str, image))} has no pixels")
+        _require_pixels(image)
         return (batch, channels, *self.output_shape)
 
     def cells(self, input: Array) -> Iterator[tuple[Place, Array, tuple[int, ...]]]:
-        """For each cell, its place in the grid, the [N, C, …] pixels, and where these start."""
+        """Yield each cell's index in the grid, its [N, C, …] pixels, and their position."""
         image = input.shape[2:]
-        if 0 in image:
-            raise ValueError(f"input: an image of {' by '.join(map(str, image))} has no pixels")
+        _require_pixels(image)
         grid = [cells(size, count) for size, count in zip(image, self.output_shape, strict=True)]
-        for place in product(*map(range, self.output_shape)):
-            cell = tuple(axis[index] for axis, index in zip(grid, place, strict=True))
+        for cell_index in product(*map(range, self.output_shape)):
+            cell = tuple(axis[index] for axis, index in zip(grid, cell_index, strict=True))
             starts = tuple(part.start for part in cell)
-            yield place, input[:, :, *cell], starts
+            yield cell_index, input[:, :, *cell], starts
 
     def is_global(self) -> bool:
-        """Tell whether all of the image is one cell."""
+        """Return whether the whole image is one cell."""
         return set(self.output_shape) == {1}
 
     def image_axes(self) -> tuple[int, ...]:
-        """The axes of the input that the grid is laid over."""
+        """Return the spatial axes of the input."""
         return tuple(range(2, 2 + self.spatial_rank))
 
     def even_windows(self) -> tuple[int, ...] | None:
-        """The sizes of the cells, if they are all alike."""
+        """Return the size of the cells if all have the same size, else `None`."""
         image = static(shape_of(self.input)[2:])
         pairs = list(zip(image, self.output_shape, strict=True))
         if any(count == 0 or size % count for size, count in pairs):
@@ -71,7 +69,7 @@ class AdaptivePool(SpatialOperator):
 
 
 class AdaptiveAveragePool(AdaptivePool):
-    """Base of the means of cells."""
+    """Base class of the means of cells."""
 
     __slots__ = ()
 
@@ -80,27 +78,27 @@ class AdaptiveAveragePool(AdaptivePool):
 
     def reference(self, input: Array) -> Array:
         output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
-        for place, pixels, _ in self.cells(input):
-            output[_of_cell(place)] = pixels.mean(axis=self.image_axes())
+        for cell_index, pixels, _ in self.cells(input):
+            output[_index_of_cell(cell_index)] = pixels.mean(axis=self.image_axes())
         return output
 
 
 @operator("ADAPTIVE_AVERAGE_POOL_2D")
 class AdaptiveAveragePool2D(AdaptiveAveragePool, spatial_rank=2):
-    """The mean of each cell of a grid of `output_shape` (height, width) laid over the image.
+    """The mean of each cell of a grid of `output_shape` (height, width) on the image.
 
     Cell `i` of `n` covers the rows from `floor(i * H / n)` to before `ceil((i + 1) * H / n)`, and
-    likewise the columns; cells can overlap by one pixel, and a grid can be finer than the image.
-    An image without pixels is refused, one without channels may be. Sums are in the element type,
-    in any order. Where cells are not all of one size, all of a channel of an image that has a pixel
-    that is not finite is not specified. Sources: NNAdapter's ADAPTIVE_AVERAGE_POOL_2D; Paddle's and
-    PyTorch's adaptive_avg_pool2d.
+    the columns likewise; cells can overlap by one pixel, and a grid can be finer than the image. An
+    image without pixels is rejected, one without channels may be. Sums are in the element type, in
+    any order. If the cells have different sizes, channels of an image with a pixel that is not
+    finite are unspecified. Sources: NNAdapter's ADAPTIVE_AVERAGE_POOL_2D; Paddle's and PyTorch's
+    adaptive_avg_pool2d.
     """
 
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Operand:
-        """The mean of all, or of windows if cells are alike, or products with what averages."""
+        """Decompose into a mean of the image, a pooling over windows, or matrix products."""
         if self.is_global():
             return b.add(ReduceMean, self.input, (2, 3), keepdim=True)
         window = self.even_windows()
@@ -108,7 +106,7 @@ class AdaptiveAveragePool2D(AdaptiveAveragePool, spatial_rank=2):
             return b.add(AveragePool2D, self.input, kernel_shape=window, strides=window)
         dtype = self.input.type.element_type.dtype
         rows, columns = (
-            _averaging(size, count).astype(dtype)
+            _averaging_matrix(size, count).astype(dtype)
             for size, count in zip(static(shape_of(self.input)[2:]), self.output_shape, strict=True)
         )
         return b.add(MatMul, b.add(MatMul, b.constant(rows), self.input), columns, transpose_y=True)
@@ -116,40 +114,40 @@ class AdaptiveAveragePool2D(AdaptiveAveragePool, spatial_rank=2):
 
 @operator("ADAPTIVE_AVERAGE_POOL_1D")
 class AdaptiveAveragePool1D(AdaptiveAveragePool, spatial_rank=1):
-    """The mean of each of `output_shape` cells laid along an [N, C, W] signal.
+    """The mean of each of `output_shape` cells along an [N, C, W] signal.
 
-    It is `ADAPTIVE_AVERAGE_POOL_2D` of images of height 1. All else is as there. Where cells are
-    not all of one size, all of a channel of a signal that has a pixel that is not finite is not
-    specified. Sources: Paddle's and PyTorch's adaptive_avg_pool1d; ONNX's GlobalAveragePool.
+    It is `ADAPTIVE_AVERAGE_POOL_2D` of images of height 1, and equal to it in all other respects.
+    If the cells have different sizes, channels of a signal with a pixel that is not finite are
+    unspecified. Sources: Paddle's and PyTorch's adaptive_avg_pool1d; ONNX's GlobalAveragePool.
     """
 
     __slots__ = ()
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
-        """An image of height 1, whatever is quantized."""
+        """Decompose into the pooling of an image of height 1, also if quantized."""
         return build_planar(b, self, AdaptiveAveragePool2D)
 
 
 @operator("ADAPTIVE_AVERAGE_POOL_3D")
 class AdaptiveAveragePool3D(AdaptiveAveragePool, spatial_rank=3):
-    """The mean of each cell of a grid of `output_shape` (depth, height, width) on volumes.
+    """The mean of each cell of a grid of `output_shape` (depth, height, width) on the volume.
 
-    It is `ADAPTIVE_AVERAGE_POOL_2D` with another axis. All else is as there. Where cells are not
-    all of one size, all of a channel of a volume that has a pixel that is not finite is not
-    specified. Sources: Paddle's and PyTorch's adaptive_avg_pool3d; ONNX's GlobalAveragePool.
+    It is `ADAPTIVE_AVERAGE_POOL_2D` with another axis, and equal to it in all other respects. If
+    the cells have different sizes, channels of a volume with a pixel that is not finite are
+    unspecified. Sources: Paddle's and PyTorch's adaptive_avg_pool3d; ONNX's GlobalAveragePool.
     """
 
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Operand | Sequence[Operand]:
-        """The mean of all, or the means along the depth of those of planes."""
+        """Decompose into a mean of the volume, or a pooling of planes and one along the depth."""
         if self.is_global():
             return b.add(ReduceMean, self.input, self.image_axes(), keepdim=True)
         return build_planes(b, self, AdaptiveAveragePool2D)
 
 
 class AdaptiveMaxPool(AdaptivePool):
-    """Base of the maxima of cells."""
+    """Base class of the maxima of cells."""
 
     __slots__ = ()
     return_indices = flag(False)
@@ -167,35 +165,35 @@ class AdaptiveMaxPool(AdaptivePool):
 
     def reference(self, input: Array) -> Sequence[Array]:
         output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
-        places = np.empty(output.shape, np.int64)
-        for place, pixels, starts in self.cells(input):
+        indices = np.empty(output.shape, np.int64)
+        for cell_index, pixels, starts in self.cells(input):
             flat = pixels.reshape(*pixels.shape[:2], int(np.prod(pixels.shape[2:])))
             first = np.unravel_index(flat.argmax(axis=2), pixels.shape[2:])
-            output[_of_cell(place)] = flat.max(axis=2)
-            at = tuple(map(np.add, first, starts))
-            places[_of_cell(place)] = np.ravel_multi_index(at, input.shape[2:])
-        return [output, places][: self.output_count()]
+            output[_index_of_cell(cell_index)] = flat.max(axis=2)
+            position = tuple(map(np.add, first, starts))
+            indices[_index_of_cell(cell_index)] = np.ravel_multi_index(position, input.shape[2:])
+        return [output, indices][: self.output_count()]
 
 
 @operator("ADAPTIVE_MAX_POOL_2D")
 class AdaptiveMaxPool2D(AdaptiveMaxPool, spatial_rank=2):
-    """The maximum of each cell of a grid of `output_shape` (height, width) laid over the image.
+    """The maximum of each cell of a grid of `output_shape` (height, width) on the image.
 
     The cells are those of `ADAPTIVE_AVERAGE_POOL_2D`. With `return_indices` there is a second
-    output, of type `return_indices_dtype` (int32 or int64): where the maximum is, as an offset
-    into the [H, W] image, the first in row order if there are several. NaN and minus infinity as
-    in `MAX_POOL_2D`. An image without pixels is refused, one without channels may be. Sources:
+    output, of type `return_indices_dtype` (int32 or int64): the offset of the maximum in the [H, W]
+    image, of the first in row order if there are several. NaN and minus infinity as in
+    `MAX_POOL_2D`. An image without pixels is rejected, one without channels may be. Sources:
     NNAdapter's ADAPTIVE_MAX_POOL_2D; Paddle's and PyTorch's adaptive_max_pool2d.
     """
 
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
-        """By windows if cells are alike, else with every cell filled up to one size."""
+        """Decompose into a pooling over windows, or over cells that are padded to one size."""
         if 0 in self.output_shape:
-            return self._without_cells(b)
+            return self._make_empty(b)
         if self.is_global():
-            return self._of_all(b)
+            return self._pool_image(b)
         window = self.even_windows()
         if window is not None:
             return b.add_all(
@@ -206,96 +204,102 @@ class AdaptiveMaxPool2D(AdaptiveMaxPool, spatial_rank=2):
                 return_indices=self.return_indices,
                 return_indices_dtype=self.return_indices_dtype,
             )
-        return self._filled_up(b)
+        return self._pool_padded_cells(b)
 
-    def _without_cells(self, b: Builder) -> Sequence[Operand]:
+    def _make_empty(self, b: Builder) -> Sequence[Operand]:
         sizes = Sizes(b, self.input)
         shape = sizes((*sizes.shape[:2], *self.output_shape))
         nothing = (np.zeros((), element_type.dtype) for element_type in self.infer_element_type())
         return [b.add(Fill, shape, zero) for zero in nothing]
 
-    def _of_all(self, b: Builder) -> Sequence[Operand]:
-        greatest = b.add(ReduceMax, self.input, (2, 3), keepdim=True)
+    def _pool_image(self, b: Builder) -> Sequence[Operand]:
+        maxima = b.add(ReduceMax, self.input, (2, 3), keepdim=True)
         if not self.return_indices:
-            return [greatest]
+            return [maxima]
         flat, dtype = b.add(Flatten, self.input, 2, 3), self.return_indices_dtype
         return [
-            greatest,
+            maxima,
             b.add(Unsqueeze, b.add(ArgMax, flat, -1, keepdim=True, dtype=dtype), (3,)),
         ]
 
-    def _filled_up(self, b: Builder) -> Sequence[Operand]:
+    def _pool_padded_cells(self, b: Builder) -> Sequence[Operand]:
         image = static(shape_of(self.input)[2:])
         grid = [cells(*pair) for pair in zip(image, self.output_shape, strict=True)]
-        (height, rows), (width, columns) = map(_sources, grid)
-        across = b.add(Gather, b.add(Gather, self.input, rows, axis=2), columns, axis=4)
-        lying = b.add(Transpose, across, (0, 1, 2, 4, 3, 5))
-        flat = b.add(Reshape, lying, (0, 0, *self.output_shape, height * width))
-        greatest = b.add(ReduceMax, flat, (-1,), keepdim=False)
+        (height, rows), (width, columns) = map(_padded_cells, grid)
+        gathered = b.add(Gather, b.add(Gather, self.input, rows, axis=2), columns, axis=4)
+        transposed = b.add(Transpose, gathered, (0, 1, 2, 4, 3, 5))
+        flat = b.add(Reshape, transposed, (0, 0, *self.output_shape, height * width))
+        maxima = b.add(ReduceMax, flat, (-1,), keepdim=False)
         if not self.return_indices:
-            return [greatest]
-        # A pixel that fills a cell up comes after itself, so that it is never the first maximum.
+            return [maxima]
+        # Padding repeats the last pixel after it, so it is never the first maximum.
         first = b.add(ArgMax, flat, -1, keepdim=False, dtype=ElementType.INT64)
         y = b.add(Div, first, np.array(width))
         x = b.add(Sub, first, b.add(Mul, y, np.array(width)))
         starts = [np.array([cell.start for cell in axis]) for axis in grid]
         corner = starts[0][:, None] * image[1] + starts[1]
-        place = b.add(Add, b.add(Add, b.add(Mul, y, np.array(image[1])), x), corner)
-        return [greatest, b.add(Cast, place, self.return_indices_dtype)]
+        offset = b.add(Add, b.add(Add, b.add(Mul, y, np.array(image[1])), x), corner)
+        return [maxima, b.add(Cast, offset, self.return_indices_dtype)]
 
 
 @operator("ADAPTIVE_MAX_POOL_1D")
 class AdaptiveMaxPool1D(AdaptiveMaxPool, spatial_rank=1):
-    """The maximum of each of `output_shape` cells laid along an [N, C, W] signal.
+    """The maximum of each of `output_shape` cells along an [N, C, W] signal.
 
-    It is `ADAPTIVE_MAX_POOL_2D` of images of height 1; indices are offsets into [W]. All else is as
-    there, and what is the device's choice in cells with a NaN or minus infinity. Sources: Paddle's
-    and PyTorch's adaptive_max_pool1d.
+    It is `ADAPTIVE_MAX_POOL_2D` of images of height 1, and equal to it in all other respects;
+    indices are offsets in [W]. In cells with a NaN or minus infinity the same is the device's
+    choice. Sources: Paddle's and PyTorch's adaptive_max_pool1d.
     """
 
     __slots__ = ()
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
-        """An image of height 1, whatever is quantized."""
+        """Decompose into the pooling of an image of height 1, also if quantized."""
         return build_planar(b, self, AdaptiveMaxPool2D)
 
 
 @operator("ADAPTIVE_MAX_POOL_3D")
 class AdaptiveMaxPool3D(AdaptiveMaxPool, spatial_rank=3):
-    """The maximum of each cell of a grid of `output_shape` (depth, height, width) on volumes.
+    """The maximum of each cell of a grid of `output_shape` (depth, height, width) on the volume.
 
-    It is `ADAPTIVE_MAX_POOL_2D` with another axis; indices are offsets into [D, H, W]. All else is
-    as there, and what is the device's choice in cells with a NaN or minus infinity. Sources:
-    Paddle's and PyTorch's adaptive_max_pool3d.
+    It is `ADAPTIVE_MAX_POOL_2D` with another axis, and equal to it in all other respects; indices
+    are offsets in [D, H, W]. In cells with a NaN or minus infinity the same is the device's choice.
+    Sources: Paddle's and PyTorch's adaptive_max_pool3d.
     """
 
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
-        """The maxima along the depth of the maxima of planes."""
+        """Decompose into the maxima of planes, and their maxima along the depth."""
         return build_planes(b, self, AdaptiveMaxPool2D)
 
 
-def _of_cell(place: Place) -> tuple[slice | int, ...]:
-    """The index of all images and channels at a place of the grid."""
-    return (slice(None), slice(None), *place)
+def _require_pixels(image: Sequence[Dim]) -> None:
+    """Raise `ValueError` if an image is empty."""
+    if 0 in image:
+        raise ValueError(f"input: an image of {' by '.join(map(str, image))} has no pixels")
+
+
+def _index_of_cell(cell_index: Place) -> tuple[slice | int, ...]:
+    """Return the array index of a cell in all images and channels."""
+    return (slice(None), slice(None), *cell_index)
 
 
 def cells(size: int, count: int) -> list[slice]:
-    """The pixels of each of `count` cells that cover an axis."""
+    """Return the pixels of each of `count` cells that cover an axis of `size` pixels."""
     return [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
 
 
-def _averaging(size: int, count: int) -> Array:
-    """The [count, size] matrix that makes the means of cells."""
+def _averaging_matrix(size: int, count: int) -> Array:
+    """Return the [count, size] matrix whose product with an axis is the means of its cells."""
     matrix = np.zeros((count, size))
     for row, cell in zip(matrix, cells(size, count), strict=True):
         row[cell] = 1 / (cell.stop - cell.start)
     return matrix
 
 
-def _sources(axis: Sequence[slice]) -> tuple[int, Array]:
-    """The size of the largest cell, and the pixels of each, with the last again where it ends."""
+def _padded_cells(axis: Sequence[slice]) -> tuple[int, Array]:
+    """Return the largest cell size, and the pixels of each cell, its last one repeated."""
     size = max((cell.stop - cell.start for cell in axis), default=0)
     pixels = [np.minimum(cell.start + np.arange(size), cell.stop - 1) for cell in axis]
     return size, np.array(pixels, np.int64).reshape(len(axis), size)

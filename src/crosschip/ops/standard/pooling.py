@@ -41,13 +41,13 @@ _BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
 
 
 class Pool(SpatialOperator):
-    """Base of poolings over a fixed window: what holds for images of any number of axes.
+    """Base class of pooling over windows of a fixed size, for one to three spatial axes.
 
     `size_out = floor((size + before + after - (dilation * (kernel - 1) + 1)) / stride) + 1` on each
-    axis, with `ceil` in place of `floor` where `ceil_mode` is set. With `inside`, a last window
-    that `ceil_mode` adds is left out if it would start beyond the image and the padding before it,
-    as ONNX and PyTorch have it (NNAdapter and Paddle keep it). With `auto_pad` `SAME`, `size_out =
-    ceil(size / stride)`.
+    axis; `ceil` instead of `floor` with `ceil_mode`. With `inside`, a last window that `ceil_mode`
+    adds is dropped if it would start after the image and the padding before it, as in ONNX and
+    PyTorch (NNAdapter and Paddle keep it). With `auto_pad` `SAME`, `size_out = ceil(size /
+    stride)`.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Pool(SpatialOperator):
 
 
 class AveragePool(Pool):
-    """Base of the means of windows."""
+    """Base class of the means of windows."""
 
     __slots__ = ()
     count_include_pad = flag(False)
@@ -102,16 +102,16 @@ class AveragePool2D(AveragePool, spatial_rank=2):
     """The mean of each [kernel_h, kernel_w] window of an [N, C, H, W] image.
 
     `pads` are top, bottom, left, right. `H_out = floor((H + top + bottom - (dilation_h * (kernel_h
-    - 1) + 1)) / stride_h) + 1`, with `ceil` in place of `floor` where `ceil_mode` is set, and
-    likewise the width. With `inside`, a last window that `ceil_mode` adds is left out if it would
-    start beyond the image and the padding before it, as ONNX and PyTorch have it (NNAdapter and
-    Paddle keep it). With `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
+    - 1) + 1)) / stride_h) + 1`, with `ceil` instead of `floor` with `ceil_mode`, and the width
+    likewise. With `inside`, a last window that `ceil_mode` adds is dropped if it would start after
+    the
+    image and the padding before it, as in ONNX and PyTorch (NNAdapter and Paddle keep it). With
+    `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
 
-    Padding counts as zeros with `count_include_pad`, else it is left out of the mean: the divisor
-    is how many pixels of the image the window has. What a window of `ceil_mode` has beyond the
-    padding is always left out. A window without anything to count gives NaN. Sums are in the
-    element type, in any order. Of images without channels or pixels, nothing is specified, and an
-    error will do.
+    With `count_include_pad`, padding counts as zeros; otherwise the divisor is the number of image
+    pixels in the window. Pixels of a `ceil_mode` window after the padding never count. A window
+    without anything to count gives NaN. Sums are in the element type, in any order. For images
+    without channels or pixels nothing is specified, and an error is accepted.
 
     Sources: NNAdapter's AVERAGE_POOL_2D, NNRt's AVG_POOL, ONNX's AveragePool (opset 22).
     """
@@ -119,7 +119,7 @@ class AveragePool2D(AveragePool, spatial_rank=2):
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Operand | None:
-        """Sums by a convolution with ones, over how many there are in each."""
+        """Decompose into a convolution with ones, divided by the pixels of each window."""
         windows, image = self.windows, shape_of(self.input)[2:]
         channels = static(shape_of(self.input)[1:2])[0]
         if not channels:
@@ -128,37 +128,38 @@ class AveragePool2D(AveragePool, spatial_rank=2):
         if self.ceil_mode and not self.auto_pad.keeps_size:
             windows = windows.rounded_down(static(image))
         ones = np.ones((channels, 1, *self.kernel_shape), dtype)
-        sums = b.add(Conv2D, self.input, ones, **_convolving(windows), group=channels)
-        return b.add(Div, sums, self._population(b, image))
+        sums = b.add(Conv2D, self.input, ones, **_window_arguments(windows), group=channels)
+        return b.add(Div, sums, self._count_pixels(b, image))
 
-    def _population(self, b: Builder, image: Shape) -> Operand:
-        """The number of pixels of each window, all of them one number if that is known."""
+    def _count_pixels(self, b: Builder, image: Shape) -> Operand:
+        """Add the number of pixels of each window; one number if all are equal and known."""
         dtype = self.input.type.element_type.dtype
         if is_static(image):
-            known = self.windows.population(static(image), with_padding=self.count_include_pad)
-            return b.constant(known.astype(dtype))
+            population = self.windows.population(static(image), with_padding=self.count_include_pad)
+            return b.constant(population.astype(dtype))
         if self.count_include_pad or self.auto_pad is AutoPad.VALID:
             return b.constant(np.array(np.prod(self.kernel_shape), dtype))
         sizes = b.add(Slice, b.add(ShapeOf, self.input), axes=(0,), starts=(2,), ends=(4,))
         shape = b.add(Concat, parts=[b.constant(np.ones(2, np.int64)), sizes], axis=0)
         ones = b.add(Fill, shape, np.array(1, dtype))
         weights = np.ones((1, 1, *self.kernel_shape), dtype)
-        return b.add(Conv2D, ones, weights, **_convolving(self.windows))
+        return b.add(Conv2D, ones, weights, **_window_arguments(self.windows))
 
 
 @operator("AVERAGE_POOL_1D")
 class AveragePool1D(AveragePool, spatial_rank=1):
     """The mean of each window of an [N, C, W] signal.
 
-    It is `AVERAGE_POOL_2D` of images of height 1; `pads` are left, right. All else is as there,
-    quantization too. A window without anything to count gives NaN. Of signals without channels or
-    pixels, nothing is specified, and an error will do. Source: ONNX's AveragePool (opset 22).
+    It is `AVERAGE_POOL_2D` of images of height 1, and equal to it in all other respects, including
+    quantization; `pads` are left, right. A window without anything to count gives NaN. For signals
+    without channels or pixels nothing is specified, and an error is accepted. Source: ONNX's
+    AveragePool (opset 22).
     """
 
     __slots__ = ()
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
-        """An image of height 1, whatever is quantized or fused."""
+        """Decompose into the pooling of an image of height 1, also if quantized or fused."""
         return build_planar(b, self, AveragePool2D)
 
 
@@ -166,21 +167,21 @@ class AveragePool1D(AveragePool, spatial_rank=1):
 class AveragePool3D(AveragePool, spatial_rank=3):
     """The mean of each [kernel_d, kernel_h, kernel_w] window of an [N, C, D, H, W] volume.
 
-    It is `AVERAGE_POOL_2D` with another axis; `pads` are front, back, top, bottom, left, right. All
-    else is as there, quantization too. A window without anything to count gives NaN. Of volumes
-    without channels or pixels, nothing is specified, and an error will do. Source: ONNX's
-    AveragePool (opset 22).
+    It is `AVERAGE_POOL_2D` with another axis, and equal to it in all other respects, including
+    quantization; `pads` are front, back, top, bottom, left, right. A window without anything to
+    count gives NaN. For volumes without channels or pixels nothing is specified, and an error is
+    accepted. Source: ONNX's AveragePool (opset 22).
     """
 
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
-        """The means along the depth of the means of planes."""
+        """Decompose into the means of planes, and their means along the depth."""
         return build_planes(b, self, AveragePool2D)
 
 
 class MaxPool(Pool):
-    """Base of the maxima of windows."""
+    """Base class of the maxima of windows."""
 
     __slots__ = ()
     input = tensor(FLOATS | _BYTES)
@@ -208,11 +209,15 @@ class MaxPool(Pool):
             return [pixels.max(axis=0)]
         image = input.shape[2:]
         offsets = np.arange(np.prod(image)).reshape(1, 1, *image)
-        places = np.stack([places for _, places in windows.sliding_windows(offsets, -1)])
+        indices_in_windows = np.stack(
+            [indices_in_windows for _, indices_in_windows in windows.sliding_windows(offsets, -1)]
+        )
         # Padding is as small as the least pixel can be, but never where the maximum is.
-        inside_image = (places >= 0).argmax(axis=0)
+        inside_image = (indices_in_windows >= 0).argmax(axis=0)
         best = np.where(pixels.max(axis=0) == least, inside_image, pixels.argmax(axis=0))
-        indices = np.take_along_axis(np.broadcast_to(places, pixels.shape), best[None], axis=0)
+        indices = np.take_along_axis(
+            np.broadcast_to(indices_in_windows, pixels.shape), best[None], axis=0
+        )
         return [pixels.max(axis=0), indices[0]]
 
 
@@ -221,21 +226,22 @@ class MaxPool2D(MaxPool, spatial_rank=2):
     """The maximum of each [kernel_h, kernel_w] window of an [N, C, H, W] image.
 
     `pads` are top, bottom, left, right. `H_out = floor((H + top + bottom - (dilation_h * (kernel_h
-    - 1) + 1)) / stride_h) + 1`, with `ceil` in place of `floor` where `ceil_mode` is set, and
-    likewise the width. With `inside`, a last window that `ceil_mode` adds is left out if it would
-    start beyond the image and the padding before it, as ONNX and PyTorch have it (NNAdapter and
-    Paddle keep it). With `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
+    - 1) + 1)) / stride_h) + 1`, with `ceil` instead of `floor` with `ceil_mode`, and the width
+    likewise. With `inside`, a last window that `ceil_mode` adds is dropped if it would start after
+    the
+    image and the padding before it, as in ONNX and PyTorch (NNAdapter and Paddle keep it). With
+    `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
 
-    Padding never is the maximum; a window without a pixel of the image gives the least value of
-    the element type. A window with a NaN gives NaN, one of its pixels, or the least value, and
-    minus infinity may be the least finite number: which of them, is the device's choice, and so is
-    the index then. (ONNX, NNAdapter and NNRt say nothing of NaN: PyTorch gives NaN, OpenVINO and
-    ONNX's evaluator the greatest number, ONNX Runtime either, by the NaN's place.) Of images
-    without channels or pixels, nothing is specified, and an error will do.
+    Padding is never the maximum; a window without an image pixel gives the least value of the
+    element type. For a window with a NaN the result is the device's choice: NaN, one of the pixels,
+    or the least value; minus infinity may be the least finite number; the index is the device's
+    choice then, too. (ONNX, NNAdapter and NNRt do not specify NaN: PyTorch gives NaN, OpenVINO and
+    ONNX's evaluator the greatest number, ONNX Runtime either, depending on the position of the
+    NaN.) For images without channels or pixels nothing is specified, and an error is accepted.
 
-    With `return_indices` there is a second output, of type `return_indices_dtype` (int32 or
-    int64): where the maximum is, as an offset into the [H, W] image without padding, the first in
-    row order if there are several, -1 for a window without a pixel.
+    With `return_indices` there is a second output, of type `return_indices_dtype` (int32 or int64):
+    the offset of the maximum in the [H, W] image without padding, of the first in row order if
+    there are several, -1 for a window without a pixel.
 
     Sources: NNAdapter's MAX_POOL_2D, NNRt's MAX_POOL, ONNX's MaxPool (whose indices count through
     all of [N, C, H, W]).
@@ -244,23 +250,28 @@ class MaxPool2D(MaxPool, spatial_rank=2):
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
-        """The same with explicit padding, or on an image that has been padded."""
+        """Decompose into the pooling with explicit padding, or of a padded image."""
         image = static(shape_of(self.input)[2:])
         if 0 in image:
             return None
         if self.auto_pad is not AutoPad.NONE and not self.ceil_mode:
-            return self._pooled(b, self.input, self.windows.sides(image))
+            return self._max_pool(b, self.input, self.windows.sides(image))
         pads = self.windows.padding(image)
-        whole = self.windows.population(image, with_padding=False).all()
+        all_windows_have_pixels = self.windows.population(image, with_padding=False).all()
         stored = self.input.type.element_type
         # Engines merge zeros around bytes into the pooling again.
-        if self.return_indices or not any(pads) or not whole or stored not in FLOATS:
+        if (
+            self.return_indices
+            or not any(pads)
+            or not all_windows_have_pixels
+            or stored not in FLOATS
+        ):
             return None
         least = np.array(-np.inf, stored.dtype)
-        framed = b.add(Pad, self.input, (0, 0, 0, 0, *pads), PadMode.CONSTANT, least)
-        return self._pooled(b, framed, (0, 0, 0, 0))
+        padded = b.add(Pad, self.input, (0, 0, 0, 0, *pads), PadMode.CONSTANT, least)
+        return self._max_pool(b, padded, (0, 0, 0, 0))
 
-    def _pooled(self, b: Builder, image: Operand, pads: Sequence[int]) -> Sequence[Operand]:
+    def _max_pool(self, b: Builder, image: Operand, pads: Sequence[int]) -> Sequence[Operand]:
         return b.add_all(
             MaxPool2D,
             image,
@@ -277,16 +288,16 @@ class MaxPool2D(MaxPool, spatial_rank=2):
 class MaxPool1D(MaxPool, spatial_rank=1):
     """The maximum of each window of an [N, C, W] signal.
 
-    It is `MAX_POOL_2D` of images of height 1; `pads` are left, right, and indices are offsets into
-    [W]. All else is as there, quantization too, and what is the device's choice in windows with a
-    NaN or minus infinity. Of signals without channels or pixels, nothing is specified, and an error
-    will do. Source: ONNX's MaxPool.
+    It is `MAX_POOL_2D` of images of height 1, and equal to it in all other respects, including
+    quantization; `pads` are left, right, and indices are offsets in [W]. In windows with a NaN or
+    minus infinity the same is the device's choice. For signals without channels or pixels nothing
+    is specified, and an error is accepted. Source: ONNX's MaxPool.
     """
 
     __slots__ = ()
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
-        """An image of height 1, whatever is quantized or fused."""
+        """Decompose into the pooling of an image of height 1, also if quantized or fused."""
         return build_planar(b, self, MaxPool2D)
 
 
@@ -294,21 +305,22 @@ class MaxPool1D(MaxPool, spatial_rank=1):
 class MaxPool3D(MaxPool, spatial_rank=3):
     """The maximum of each [kernel_d, kernel_h, kernel_w] window of an [N, C, D, H, W] volume.
 
-    It is `MAX_POOL_2D` with another axis; `pads` are front, back, top, bottom, left, right, and
-    indices are offsets into [D, H, W]. All else is as there, quantization too, and what is the
-    device's choice in windows with a NaN or minus infinity. Of volumes without channels or pixels,
-    nothing is specified, and an error will do. Source: ONNX's MaxPool.
+    It is `MAX_POOL_2D` with another axis, and equal to it in all other respects, including
+    quantization; `pads` are front, back, top, bottom, left, right, and indices are offsets in [D,
+    H, W]. In windows with a NaN or minus infinity the same is the device's choice. For volumes
+    without channels or pixels nothing is specified, and an error is accepted. Source: ONNX's
+    MaxPool.
     """
 
     __slots__ = ()
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
-        """The maxima along the depth of the maxima of planes."""
+        """Decompose into the maxima of planes, and their maxima along the depth."""
         return build_planes(b, self, MaxPool2D)
 
 
-def _convolving(windows: Windows) -> dict[str, Any]:
-    """The arguments of a convolution over the same windows."""
+def _window_arguments(windows: Windows) -> dict[str, Any]:
+    """Return the arguments of a convolution over the same windows."""
     return {
         "auto_pad": windows.auto_pad,
         "pads": windows.pads,

@@ -3,8 +3,8 @@
 A vendor's library may end its process, hang, print, or need packages that conflict with other
 packages. A `Worker` runs a script that calls the library in another process.
 
-worker = Worker("mychip", Path("tool.py"), python="/opt/mychip/bin/python")
-reply = worker.call("compile", "/tmp/folder", {"level": 3}, seconds=600)
+    worker = Worker("mychip", Path("tool.py"), python="/opt/mychip/bin/python")
+    reply = worker.call("compile", "/tmp/folder", {"level": 3}, seconds=600)
 """
 
 from __future__ import annotations

@@ -8,20 +8,10 @@ from openvino import opset15 as ops
 from crosschip.devices.kits.limits import windows_in_image
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.openvino.converters.windows import window_arguments
-from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.standard.adaptive_pooling import (
-    AdaptiveAveragePool,
-    AdaptiveAveragePool1D,
-    AdaptiveAveragePool2D,
-    AdaptiveAveragePool3D,
-    AdaptiveMaxPool,
-    AdaptiveMaxPool1D,
-    AdaptiveMaxPool2D,
-    AdaptiveMaxPool3D,
-)
 from crosschip.ops.standard.pooling import (
     AveragePool,
     AveragePool1D,
@@ -37,13 +27,13 @@ from crosschip.ops.standard.pooling import (
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 
 
-def _rounding(op: Pool) -> str:
+def _rounding_type(op: Pool) -> str:
     if not op.ceil_mode or op.auto_pad.keeps_size:
         return "floor"
     return "ceil_torch" if op.inside else "ceil"
 
 
-def _averaged(op: AveragePool) -> Refusal | None:
+def _average_limit(op: AveragePool) -> Refusal | None:
     if max(op.dilations) > 1:
         return Refusal("dilations", f"{list(op.dilations)}")
     if op.ceil_mode and op.count_include_pad:
@@ -53,18 +43,18 @@ def _averaged(op: AveragePool) -> Refusal | None:
     return windows_in_image(op)
 
 
-@converts(AveragePool1D, AveragePool2D, AveragePool3D, limit=_averaged, nonempty=True)
+@converts(AveragePool1D, AveragePool2D, AveragePool3D, limit=_average_limit, nonempty=True)
 def average_pool(g: Graph, op: AveragePool) -> Node:
     return ops.avg_pool(
         g[op.input],
         kernel_shape=op.kernel_shape,
         exclude_pad=not op.count_include_pad,
-        rounding_type=_rounding(op),
+        rounding_type=_rounding_type(op),
         **window_arguments(op),
     )
 
 
-def _located(op: MaxPool) -> Refusal | None:
+def _max_limit(op: MaxPool) -> Refusal | None:
     """OpenVINO finds indices with its slow reference code, which has gaps."""
     if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
         return Refusal(
@@ -81,7 +71,7 @@ def _located(op: MaxPool) -> Refusal | None:
     MaxPool2D,
     MaxPool3D,
     types=FLOAT_TYPES | INDICES | _BYTES,
-    limit=_located,
+    limit=_max_limit,
     nonempty=True,
 )
 def max_pool(g: Graph, op: MaxPool) -> list[Output]:
@@ -89,31 +79,9 @@ def max_pool(g: Graph, op: MaxPool) -> list[Output]:
         g[op.input],
         kernel_shape=op.kernel_shape,
         dilations=op.dilations,
-        rounding_type=_rounding(op),
+        rounding_type=_rounding_type(op),
         index_element_type=TYPES[op.return_indices_dtype],
         axis=2,
         **window_arguments(op),
     )
     return [pooled.output(index) for index in range(len(op.outputs))]
-
-
-@converts(
-    AdaptiveMaxPool1D,
-    AdaptiveMaxPool2D,
-    AdaptiveMaxPool3D,
-    types=FLOAT_TYPES | INDICES,
-    nonempty=True,
-)
-def adaptive_max_pool(g: Graph, op: AdaptiveMaxPool) -> list[Value]:
-    g.some(op, op.image_axes())
-    pooled = ops.adaptive_max_pool(g[op.input], g.int64(op.output_shape), "i32")
-    indices = ops.convert(pooled.output(1), TYPES[op.return_indices_dtype])
-    return [pooled.output(0), indices][: len(op.outputs)]
-
-
-@converts(AdaptiveAveragePool1D, AdaptiveAveragePool2D, AdaptiveAveragePool3D, nonempty=True)
-def adaptive_average_pool(g: Graph, op: AdaptiveAveragePool) -> Value:
-    g.some(op, op.image_axes())
-    if op.is_global():
-        return ops.reduce_mean(g[op.input], g.int64(op.image_axes()), True)
-    return ops.adaptive_avg_pool(g[op.input], g.int64(op.output_shape))

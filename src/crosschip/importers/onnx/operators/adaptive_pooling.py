@@ -1,4 +1,4 @@
-"""Pooling of all of an image."""
+"""Global pooling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Poolings of images of one, two and three axes."""
+"""Pooling over windows of images with one to three axes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAX_POOLS = {1: MaxPool1D, 2: MaxPool2D, 3: MaxPool3D}
 
 @imports("AveragePool")
 def average_pool(node: Node) -> Operand:
-    (means,) = _pooled(
+    (means,) = _add_pool(
         node,
         _AVERAGE_POOLS,
         node[0],
@@ -55,27 +55,32 @@ def average_pool(node: Node) -> Operand:
 
 @imports("MaxPool")
 def max_pool(node: Node) -> Sequence[Operand]:
-    """The second output is where the maxima are, counted through all of the input."""
+    """Import maxima and their indices, which ONNX counts through the whole input."""
     by_columns = node.flag("storage_order")
     options: dict[str, object] = {"ceil_mode": node.flag("ceil_mode"), "inside": True}
     windows = _windows(node)
     if len(node.outputs) < 2 or not node.outputs[1]:
-        return _pooled(node, _MAX_POOLS, node[0], windows, **options)
+        return _add_pool(node, _MAX_POOLS, node[0], windows, **options)
     options |= {"return_indices": True, "return_indices_dtype": ElementType.INT64}
-    maxima, offsets = _pooled(node, _MAX_POOLS, node[0], windows, **options)
-    return [maxima, _places(node, offsets, static_shape_of(node[0]), by_columns=by_columns)]
+    maxima, offsets = _add_pool(node, _MAX_POOLS, node[0], windows, **options)
+    return [
+        maxima,
+        _indices_in_input(node, offsets, static_shape_of(node[0]), by_columns=by_columns),
+    ]
 
 
-def _places(node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns: bool) -> Operand:
-    """Offsets into images as offsets into all of the input, whose images may be by columns."""
+def _indices_in_input(
+    node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns: bool
+) -> Operand:
+    """Convert offsets in images to offsets in the whole input, optionally in column order."""
     batch, channels, *image = shape
-    stride, turned = math.prod(image), list[Operand]()
+    stride, terms = math.prod(image), list[Operand]()
     for size in image[:0:-1] if by_columns else ():
         stride //= size
         index = node.add(Mod, offsets, np.array(size))
-        turned.append(node.add(Mul, index, np.array(stride)))
+        terms.append(node.add(Mul, index, np.array(stride)))
         offsets = node.add(Div, offsets, np.array(size))
-    for part in turned:
+    for part in terms:
         offsets = node.add(Add, offsets, part)
     firsts = np.arange(batch * channels) * math.prod(image)
     return node.add(Add, offsets, firsts.reshape(batch, channels, *(1,) * len(image)))
@@ -89,7 +94,7 @@ def max_pool_of_channels_last(node: Node) -> Operand:
 
     def pooled(image: Operand) -> Operand:
         image_of(image, len(kernel))
-        (maxima,) = _pooled(node, _MAX_POOLS, image, windows, ceil_mode=ceil_mode, inside=True)
+        (maxima,) = _add_pool(node, _MAX_POOLS, image, windows, ceil_mode=ceil_mode, inside=True)
         return maxima
 
     return channels_last(node, node[0], pooled)
@@ -97,7 +102,7 @@ def max_pool_of_channels_last(node: Node) -> Operand:
 
 @imports("LpPool")
 def lp_pool(node: Node) -> Operand:
-    """The `p`-norm of each window: the mean of powers, times how many there are, and the root."""
+    """Import the `p`-norm of windows: the root of the mean of powers times the window's size."""
     power = node.integer("p")
     windows = _windows(node)
     if node.flag("ceil_mode"):
@@ -105,17 +110,17 @@ def lp_pool(node: Node) -> Operand:
             static_shape_of(node[0])[2:]
         )
     powers = node.add(Pow, node.add(Abs, node[0]), float(power))
-    (means,) = _pooled(node, _AVERAGE_POOLS, powers, windows, count_include_pad=True)
+    (means,) = _add_pool(node, _AVERAGE_POOLS, powers, windows, count_include_pad=True)
     sums = node.add(Mul, means, float(math.prod(static(windows.kernel))))
     return node.add(Pow, sums, 1 / power)
 
 
 @imports("MaxUnpool")
 def max_unpool(node: Node) -> Operand:
-    """Writes each maximum to the place that the pooling found it at; the rest is 0.
+    """Write each maximum to its index in zeros.
 
-    Places count through a result of the size that follows from the windows; if a larger one is
-    asked for, it is filled up with zeros at the end of each axis.
+    Indices count through a result of the size that follows from the windows; a larger requested
+    result is padded with zeros at the end of each axis.
     """
     windows = _windows(node)
     batch, channels, *image = static_shape_of(node[0])
@@ -127,8 +132,8 @@ def max_unpool(node: Node) -> Operand:
     ]
     shape = (batch, channels, *sizes)
     zeros = np.zeros(bounded(math.prod(shape)), node[0].type.element_type.dtype)
-    maxima, places = (node.add(Reshape, node[index], (-1,)) for index in range(2))
-    filled = node.add(Reshape, node.add(ScatterElements, zeros, places, maxima, 0), shape)
+    maxima, indices = (node.add(Reshape, node[index], (-1,)) for index in range(2))
+    filled = node.add(Reshape, node.add(ScatterElements, zeros, indices, maxima, 0), shape)
     output_shape = node.optional(2)
     if output_shape is None:
         return filled
@@ -138,14 +143,14 @@ def max_unpool(node: Node) -> Operand:
     return node.add(Pad, filled, pads)
 
 
-def _pooled(
+def _add_pool(
     node: Node,
     operators: Mapping[int, type[Operator]],
     image: Operand,
     windows: Windows,
     **options: object,
 ) -> Sequence[Operand]:
-    """The results of the operator for the axes of the image, of the windows given."""
+    """Add the pooling operator for the rank of the windows."""
     return node.add_all(
         operators[windows.rank],
         image,

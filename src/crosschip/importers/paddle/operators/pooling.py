@@ -49,7 +49,7 @@ def pool(op: Context) -> None:
     is_global, is_adaptive = op.flag("global_pooling", False), op.flag("adaptive", False)
     rank = _rank(op)
     if is_adaptive and kind == "max":
-        _as_many_as_wide(op, images, is_global)
+        _add_adaptive_maxima(op, images, is_global)
     elif is_adaptive and is_global:
         op.define(op.input())
     elif is_adaptive:
@@ -59,19 +59,19 @@ def pool(op: Context) -> None:
     elif is_global:
         images.make(ReduceMax, images.input("X"), range(2, 2 + rank), keepdim=True)
     else:
-        _over_windows(op, images, kind)
+        _add_windowed(op, images, kind)
 
 
 def _rank(op: Context) -> int:
-    """The number of axes of the images of an operator."""
+    """Return the number of spatial axes of an operator."""
     return 3 if "3d" in op.kind else 2
 
 
-def _as_many_as_wide(op: Context, images: Images, is_global: bool) -> None:
-    """Maxima of as many windows, one stride after the other, as a window has pixels.
+def _add_adaptive_maxima(op: Context, images: Images, is_global: bool) -> None:
+    """Add maxima of as many windows as a window has pixels, one stride apart.
 
-    It is what Paddle makes of adaptive maxima. A window is as large as the image if the pooling is
-    global. Nothing is padded; a window beyond the image is empty.
+    This is Paddle's result for adaptive maxima. The window is the whole image if the pooling is
+    global. Nothing is padded; a window outside of the image is empty.
     """
     rank = _rank(op)
     image, strides = images.input("X"), op.integers("strides", (1,) * rank)
@@ -98,7 +98,7 @@ def _as_many_as_wide(op: Context, images: Images, is_global: bool) -> None:
     images.make(Pad, maxima, (0, 0, 0, 0, *missing), PadMode.CONSTANT, lowest)
 
 
-def _over_windows(op: Context, images: Images, kind: str) -> None:
+def _add_windowed(op: Context, images: Images, kind: str) -> None:
     rank = _rank(op)
     auto_pad, pads = padding(op, rank)
     arguments: dict[str, Any] = {
@@ -111,25 +111,25 @@ def _over_windows(op: Context, images: Images, kind: str) -> None:
     image = images.input("X")
     includes = not op.flag("exclusive", True)
     max_pool, average_pool = _MAX_POOLS[rank], _AVERAGE_POOLS[rank]
-    if kind == "max" and _may_miss(**arguments):
+    if kind == "max" and _may_be_padding(**arguments):
         images.make(Clip, op.add(max_pool, image, **arguments), _LOWEST)
     elif kind == "max":
         images.make(max_pool, image, **arguments)
-    elif includes and not _is_even(auto_pad, pads):
+    elif includes and not _is_symmetric(auto_pad, pads):
         mean = op.add(average_pool, image, **arguments)
-        images.make(Mul, mean, _share_inside(image, **arguments))
+        images.make(Mul, mean, _fraction_inside(image, **arguments))
     else:
         images.make(average_pool, image, count_include_pad=includes, **arguments)
 
 
-def _may_miss(
+def _may_be_padding(
     auto_pad: AutoPad,
     pads: Sequence[int],
     kernel_shape: Sequence[int],
     strides: Sequence[int],
     ceil_mode: bool,
 ) -> bool:
-    """Tell whether a window can lie in the padding altogether."""
+    """Return whether a window can consist of padding alone."""
     after = pads[1::2] if auto_pad is AutoPad.NONE else (0,) * len(strides)
     return ceil_mode and any(
         padding + stride > window
@@ -137,14 +137,14 @@ def _may_miss(
     )
 
 
-def _is_even(auto_pad: AutoPad, pads: tuple[int, ...]) -> bool:
-    """Tell whether padding before an axis is as much as after it."""
+def _is_symmetric(auto_pad: AutoPad, pads: tuple[int, ...]) -> bool:
+    """Return whether the padding before and after each axis is equal."""
     if auto_pad is AutoPad.NONE:
         return pads[0::2] == pads[1::2]
     return auto_pad is AutoPad.VALID
 
 
-def _share_inside(
+def _fraction_inside(
     image: Operand,
     auto_pad: AutoPad,
     pads: Sequence[int],
@@ -152,9 +152,9 @@ def _share_inside(
     strides: Sequence[int],
     ceil_mode: bool,
 ) -> Array:
-    """The share inside the image of what Paddle counts of each window, as their grid.
+    """Return, for each window, the fraction inside the image of the pixels that Paddle counts.
 
-    It takes the padding after an axis to be as wide as that before it.
+    Paddle takes the padding after an axis to be as wide as the padding before it.
     """
     sizes = [size for size in (image.type.shape or ())[2:] if isinstance(size, int)]
     if len(sizes) != len(strides):
@@ -177,12 +177,12 @@ def _share_inside(
 
 @imports("max_pool2d_with_index", "max_pool3d_with_index")
 def max_pool_with_index(op: Context) -> None:
-    """The maxima, and where they are in the image; not in windows if it is adaptive."""
-    rank, has_places = _rank(op), op.is_read("Mask")
+    """Import maxima and their offsets in the image; over a grid instead of windows if adaptive."""
+    rank, returns_indices = _rank(op), op.is_read("Mask")
     indices: dict[str, Any] = {
-        "return_indices": has_places,
+        "return_indices": returns_indices,
         "return_indices_dtype": ElementType.INT32,
-        "outputs": ("Out", "Mask") if has_places else ("Out",),
+        "outputs": ("Out", "Mask") if returns_indices else ("Out",),
     }
     if op.flag("global_pooling", False):
         op.make_each(_CELL_MAXIMA[rank], op.input(), (1,) * rank, **indices)
@@ -202,18 +202,18 @@ def max_pool_with_index(op: Context) -> None:
 
 @imports("maxout")
 def maxout(op: Context) -> None:
-    """The maximum of each few channels that follow one another."""
+    """Import the maximum of each group of consecutive channels."""
     x, count, axis = op.input(), op.integer("groups"), op.integer("axis", 1) % op.rank(op.input())
     channels = (x.type.shape or ())[axis]
     if not isinstance(channels, int) or count < 1 or channels % count:
         raise UnsupportedError(
             f"groups: the channels of {x.type} must be known, and {count} divide them"
         )
-    groups = op.add(Reshape, x, _with_groups(op, x, axis, count))
+    groups = op.add(Reshape, x, _split_channels(op, x, axis, count))
     op.make(ReduceMax, groups, (axis + 1,), keepdim=False)
 
 
-def _with_groups(op: Context, x: Operand, axis: int, count: int) -> tuple[int, ...]:
+def _split_channels(op: Context, x: Operand, axis: int, count: int) -> tuple[int, ...]:
     sizes = [size if isinstance(size, int) else -1 for size in x.type.shape or ()]
     if sizes.count(-1) > 1:
         raise UnsupportedError(f"X: all sizes of {x.type} but one must be known")
