@@ -93,6 +93,7 @@ INDICES = use(
     *("NON_MAX_SUPPRESSION_INDICES", [[[0, 0, 1, INF], [0, 0, 1, 1]]], [[[1, 2]]]),
     max_output_boxes_per_class=2,
 )
+ROWS = use("SEARCH_SORTED", [[1, 2, 3], [2, 1, 3]], [[NAN, 2], [1, 2]])
 
 NEAR = use("GROUP_NORMALIZATION", [[1.0, 1.05]], groups=1, epsilon=0.0)
 ALLOWED: list[tuple[Use, Change]] = [
@@ -122,6 +123,8 @@ ALLOWED: list[tuple[Use, Change]] = [
     (BOXES, set_to(7, 0, 1)),
     (INSIDE_OUT, set_to(7, 0, 1)),
     (INDICES, set_to(0, 0, 2)),
+    (ROWS, set_to(3, 0, 0)),
+    (ROWS, set_to(3, 1, 1)),
 ]
 
 FORBIDDEN: list[tuple[Use, Change]] = [
@@ -150,6 +153,7 @@ FORBIDDEN: list[tuple[Use, Change]] = [
     (REMAINDERS, set_to(0, 1)),
     (LARGE, set_to(1e38, 0)),
     (POWER, set_to(-0.010005, 0)),
+    (ROWS, set_to(0, 0, 1)),
 ]
 
 

@@ -21,7 +21,7 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceSum
-from crosschip.ops.standard.searching import ArgMax, NonZero, TopK
+from crosschip.ops.standard.searching import ArgMax, NonZero, SearchSorted, TopK
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Log
 
@@ -67,6 +67,7 @@ def test_ranges_of_what_is_bounded_by_sizes() -> None:
     expected = {
         b.add(ArgMax, x, 1): (0, 9),
         b.add(ArgMax, x, 0): (0, 99),
+        b.add(SearchSorted, b.add(Reshape, x, (-1,)), np.ones(3, np.float32)): (0, 1000),
         places: (0, 9),
         b.add(NonZero, x): (0, 99),
         b.add(ShapeOf, x): (0, 100),

@@ -331,6 +331,14 @@ def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
     return bool(np.isnan(arrays["input"][0].astype(np.float64)).any())
 
 
+def _searched(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Unspecified: places in sequences that are not ascending, and of values that are NaN."""
+    (sequences,), (values,) = arrays["sorted_sequence"], arrays["values"]
+    is_single = sequences.ndim == 1  # whose values may be a scalar
+    is_ascending = (sequences[..., 1:] >= sequences[..., :-1]).all(-1, keepdims=not is_single)
+    return np.asarray(~is_ascending | (values != values))
+
+
 _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.inf,)}
 """The numbers that some operators may make of NaN."""
 
@@ -368,6 +376,7 @@ RULES: dict[str, Rule] = {
     "SCATTER_ND": _extremes_of_nan,
     "SCATTER_ELEMENTS": _extremes_of_nan,
     "UNIQUE": _unique,
+    "SEARCH_SORTED": _searched,
     "NON_MAX_SUPPRESSION": _boxes,
     "NON_MAX_SUPPRESSION_INDICES": _boxes,
     "POLYGON_NON_MAX_SUPPRESSION": _polygons,
