@@ -26,6 +26,7 @@ import crosschip
 from crosschip import cli
 from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0
 from crosschip.cli._compiling import Compilation
+from crosschip.conformance.unspecified import RULES
 from crosschip.demo.example import write_example
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.quirks import ENGINES, Quirk, quirks_of
@@ -39,6 +40,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
+CONFORMANCE = ROOT / "docs" / "conformance.md"
 OPTIONS = ROOT / "docs" / "options.md"
 OPDEF = ROOT / "docs" / "opdef.md"
 QUIRKS = ROOT / "docs" / "quirks.md"
@@ -75,6 +77,7 @@ def main() -> int:
         ),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
+        CONFORMANCE: _filled(CONFORMANCE.read_text("utf-8"), "unspecified", _unspecified_table()),
         OTHER_FORMATS: _filled(OTHER_FORMATS.read_text("utf-8"), "foreign", _format_table()),
         ROOT / "docs" / "placement.svg": _picture(),
         ROOT / "docs" / "architecture.svg": draw(layers(ROOT / "pyproject.toml")),
@@ -172,6 +175,18 @@ def _quirk(record: Quirk) -> tuple[str, ...]:
 def _reference(avoiding: Any) -> str:
     module = avoiding.__module__.removeprefix("crosschip.devices.")
     return f"{module}.{avoiding.__qualname__}"
+
+
+def _unspecified_table() -> str:
+    """What definitions leave open, from the docstrings of the rules."""
+    operators_by_rule: dict[str, list[str]] = {}
+    for name, rule in RULES.items():
+        operators_by_rule.setdefault(getdoc(rule) or "", []).append(f"`{name}`")
+    rows = []
+    for text, names in operators_by_rule.items():
+        open_, _, reason = text.removeprefix("Unspecified: ").partition("\n\n")
+        rows.append((", ".join(names), open_.rstrip("."), " ".join(reason.split())))
+    return _table(("operator", "open", "why"), rows)
 
 
 def _format_table() -> str:

@@ -11,10 +11,11 @@ import pytest
 
 from crosschip.conformance.latitude import latitude
 from crosschip.conformance.trial import Run, wrong_outputs
+from crosschip.conformance.unspecified import RULES
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Model, TensorType
-from crosschip.ops import operator_named
+from crosschip.ops import operator_named, operators
 from crosschip.ops.definition.slots import Fuse
 
 NAN, INF = np.nan, np.inf
@@ -93,6 +94,7 @@ INDICES = use(
     *("NON_MAX_SUPPRESSION_INDICES", [[[0, 0, 1, INF], [0, 0, 1, 1]]], [[[1, 2]]]),
     max_output_boxes_per_class=2,
 )
+ROWS = use("SEARCH_SORTED", [[1, 2, 3], [2, 1, 3]], [[NAN, 2], [1, 2]])
 
 NEAR = use("GROUP_NORMALIZATION", [[1.0, 1.05]], groups=1, epsilon=0.0)
 ALLOWED: list[tuple[Use, Change]] = [
@@ -122,6 +124,8 @@ ALLOWED: list[tuple[Use, Change]] = [
     (BOXES, set_to(7, 0, 1)),
     (INSIDE_OUT, set_to(7, 0, 1)),
     (INDICES, set_to(0, 0, 2)),
+    (ROWS, set_to(3, 0, 0)),
+    (ROWS, set_to(3, 1, 1)),
 ]
 
 FORBIDDEN: list[tuple[Use, Change]] = [
@@ -150,6 +154,7 @@ FORBIDDEN: list[tuple[Use, Change]] = [
     (REMAINDERS, set_to(0, 1)),
     (LARGE, set_to(1e38, 0)),
     (POWER, set_to(-0.010005, 0)),
+    (ROWS, set_to(0, 0, 1)),
 ]
 
 
@@ -166,6 +171,20 @@ def test_what_a_definition_does_not_leave(used: Use, change: Change) -> None:
 @pytest.mark.parametrize("used", dict.fromkeys(use for use, _ in (*ALLOWED, *FORBIDDEN)))
 def test_the_reference_is_right(used: Use) -> None:
     assert not used.fault(lambda made: None)
+
+
+@pytest.mark.parametrize("name", operators())
+def test_what_a_docstring_leaves_open_has_a_rule(name: str) -> None:
+    says_so = "unspecified" in (operator_named(name).__doc__ or "")
+    assert not says_so or name in RULES, (
+        f"{name}'s docstring leaves something unspecified: add a function that says what "
+        "to RULES in src/crosschip/conformance/unspecified.py"
+    )
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_says_what_is_unspecified(name: str) -> None:
+    assert (RULES[name].__doc__ or "").startswith("Unspecified: ")
 
 
 KEPT = use("RESHAPE", np.zeros((0, 2)), shape=(0, -1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from crosschip.conformance import case_of, random_cases, run_cases
 from crosschip.conformance.cases import use_at
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.draw import Draw
+from crosschip.conformance.extremes import extreme_run, one_signed_run
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.conformance.random_changes import RANDOM_CHANGES
 from crosschip.conformance.sampling import random_use
@@ -23,6 +25,7 @@ from crosschip.conformance.uses import Use, draws, is_valid, use_of
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import ElementType, TensorType
 from crosschip.ops import examples_of, operator_named, operators
+from crosschip.ops.definition.examples import random
 
 SOME = 300
 
@@ -148,6 +151,20 @@ def test_special_elements_are_there_and_one_is_first_or_last() -> None:
         assert np.isnan(array[0, 0]) or np.isnan(array[-1, -1])
     one = Draw(TensorType(ElementType.FLOAT32, ()), specials=(np.nan, np.inf))
     assert np.isnan(one.array(np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("dtype", [ElementType.FLOAT32, ElementType.BFLOAT16, ElementType.INT8])
+def test_ascending_elements_stay_in_order(dtype: ElementType) -> None:
+    sample = random(3, 5, dtype=dtype, low=-90, high=90, ascending=True)
+    changed = [
+        replace(Draw.of(sample), specials=(np.inf, -np.inf)),
+        *extreme_run({"input": sample}, 1).values(),
+        *one_signed_run({"input": sample}).values(),
+    ]
+    assert len(changed) == 3
+    for each in (sample, *changed):
+        array = each.array(np.random.default_rng(0)).astype(np.float64)
+        assert (array[:, 1:] >= array[:, :-1]).all()
 
 
 def failing(name: str) -> tuple[str, Use]:

@@ -43,7 +43,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("title", "files", "commands"),
     [
-        ("Add an operator", 9, 10),
+        ("Add an operator", 9, 11),
         ("Add a pass", 2, 1),
         ("Add a device", 0, 2),
         ("Add a command", 1, 1),

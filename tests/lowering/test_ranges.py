@@ -14,6 +14,9 @@ from crosschip.ir import Builder, Dim, ElementType, Model, TensorType, symbol
 from crosschip.ir.dimension import substitute
 from crosschip.lowering.ranges.analysis import LONGEST, Assumptions, Ranges
 from crosschip.lowering.ranges.interval import Interval, of_size
+from crosschip.lowering.ranges.rules import RULES
+from crosschip.ops import examples_of, operator_named, operators
+from crosschip.ops.definition.examples import model_of
 from crosschip.ops.standard.arithmetic import Add, Min, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Range, ShapeOf
@@ -21,7 +24,7 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceSum
-from crosschip.ops.standard.searching import ArgMax, NonZero, TopK
+from crosschip.ops.standard.searching import ArgMax, NonZero, SearchSorted, TopK
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Log
 
@@ -67,6 +70,7 @@ def test_ranges_of_what_is_bounded_by_sizes() -> None:
     expected = {
         b.add(ArgMax, x, 1): (0, 9),
         b.add(ArgMax, x, 0): (0, 99),
+        b.add(SearchSorted, b.add(Reshape, x, (-1,)), np.ones(3, np.float32)): (0, 1000),
         places: (0, 9),
         b.add(NonZero, x): (0, 99),
         b.add(ShapeOf, x): (0, 100),
@@ -80,6 +84,19 @@ def test_ranges_of_what_is_bounded_by_sizes() -> None:
     for operand, (low, high) in expected.items():
         assert ranges.of(operand) == Interval(low, high), operand
     assert ranges.of(best) is None
+
+
+@pytest.mark.parametrize("name", operators())
+def test_indices_and_counts_have_a_range(name: str) -> None:
+    """Without one, devices that compute int64 in 32 bits do not run what reads them."""
+    for arguments in examples_of(operator_named(name)):
+        (operation,) = model_of(operator_named(name), arguments).operations
+        inputs = {operand.type.element_type for operand in operation.inputs if operand is not None}
+        outputs = {output.type.element_type for output in operation.outputs}
+        assert ElementType.INT64 not in outputs - inputs or type(operation) in RULES, (
+            f"{name} makes int64 of other elements: say what range they have, with @range_of in "
+            "src/crosschip/lowering/ranges/rules.py"
+        )
 
 
 def test_sizes_that_show_in_a_run_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.table import Table
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, with_options
 from crosschip.cli._show import console, document, messages, table, write
-from crosschip.conformance import Case, Report, Result, Verdict, run_cases
+from crosschip.conformance import Case, Report, Result, run_cases
 from crosschip.conformance.cases import DEVICE
 from crosschip.conformance.comparison import compare
 from crosschip.conformance.export import export, export_check
@@ -234,9 +235,10 @@ def _print(report: Report) -> None:
     counts = ", ".join(f"{report.counts[name]} {name.replace('_', ' ')}" for name in _COLUMNS)
     console.print(f"{len(report.entries)} cases: {counts}", highlight=False)
     if report.validation:
-        right = sum(entry.verdict is Verdict.PASS for entry in report.validation)
+        verdicts = Counter(entry.verdict.value for entry in report.validation)
+        counts = ", ".join(f"{verdicts[name]} {name}" for name in _COLUMNS if verdicts[name])
         total = len(report.validation)
-        console.print(f"crosschip's own validation: {right} of {total} cases pass", highlight=False)
+        console.print(f"crosschip's own validation: {total} cases: {counts}", highlight=False)
     if not report.whole:
         console.print("The run was interrupted. With --resume FILE, the next one goes on.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -27,11 +28,10 @@ class Draw(Sample):
         if isinstance(self.value, np.generic):  # as NumPy makes of an array without axes
             object.__setattr__(self, "value", np.asarray(self.value))
 
-    def array(self, generator: np.random.Generator) -> Array:
-        drawn = Sample.array(self, generator)
-        if self.value is not None or self.type.element_type not in FLOATS:
-            return drawn
-        return self.with_specials(drawn, generator)
+    def elements(self, generator: np.random.Generator) -> Array:
+        drawn = Sample.elements(self, generator)
+        is_real = self.type.element_type in FLOATS
+        return self.with_specials(drawn, generator) if is_real else drawn
 
     def with_specials(self, drawn: Array, generator: np.random.Generator) -> Array:
         """Return the array with special numbers in place of some elements."""
@@ -45,9 +45,9 @@ class Draw(Sample):
         return flat.reshape(drawn.shape)
 
     @classmethod
-    def of(cls, sample: Sample) -> Draw:
-        """Return a draw with the type, range and elements of a sample."""
-        return cls(sample.type, sample.low, sample.high, sample.value)
+    def of(cls, sample: Sample) -> Self:
+        """Return a draw with the type, range, elements and order of a sample."""
+        return cls(sample.type, sample.low, sample.high, sample.value, sample.ascending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +60,5 @@ class Scaled(Draw):
 
     exponent: int = 0
 
-    def array(self, generator: np.random.Generator) -> Array:
-        return np.asarray(np.ldexp(Draw.array(self, generator), self.exponent))
+    def elements(self, generator: np.random.Generator) -> Array:
+        return np.asarray(np.ldexp(Draw.elements(self, generator), self.exponent))

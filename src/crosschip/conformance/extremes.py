@@ -14,7 +14,7 @@ from 0. Their integers leave a few of the highest bits unused, so that sums do n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any
 
@@ -33,7 +33,7 @@ _SPECIALS = ((nan, -0.0), (inf, -0.0), (-inf, 0.0), (nan, inf, -0.0))
 class Extreme(Draw):
     """A draw of integers of all magnitudes, or of floats that are multiples of 1/8."""
 
-    def array(self, generator: np.random.Generator) -> Array:
+    def elements(self, generator: np.random.Generator) -> Array:
         if self.type.element_type in FLOATS:
             eighths = np.rint(generator.uniform(self.low, self.high, self.type.static_shape) * 8)
             clipped = np.clip(eighths / 8, self.low, self.high)
@@ -70,10 +70,10 @@ def _integers(
 class OneSigned(Draw):
     """A draw of negative elements, or of large integers where the type is unsigned."""
 
-    def array(self, generator: np.random.Generator) -> Array:
+    def elements(self, generator: np.random.Generator) -> Array:
         element_type, shape = self.type.element_type, self.type.static_shape or ()
         if element_type in FLOATS:
-            return -np.abs(Sample.array(self, generator))
+            return -np.abs(Sample.elements(self, generator))
         least, greatest = limits(element_type)
         bits = greatest.bit_length()
         exponents = generator.uniform(max(0, bits - _SPARE_BITS), max(1, bits - _SUM_BITS), shape)
@@ -99,7 +99,7 @@ def _one_signed(sample: Sample) -> Sample | None:
     if sample.value is not None or getattr(sample, "constant", False) or type_.quantization:
         return None
     if type_.element_type in INTEGERS or (type_.element_type in FLOATS and sample.low < 0):
-        return OneSigned(type_, sample.low, sample.high)
+        return OneSigned(type_, sample.low, sample.high, ascending=sample.ascending)
     return None
 
 
@@ -116,15 +116,13 @@ def extreme_run(arguments: Example, number: int = 0) -> dict[str, Any]:
 
 
 def _extreme(sample: Sample, number: int) -> Sample | None:
-    element_type = sample.type.element_type
+    is_real = sample.type.element_type in FLOATS
     if sample.value is not None or getattr(sample, "constant", False):
         return None
-    if element_type in INTEGERS:
-        return Extreme(sample.type, sample.low, sample.high)
-    if element_type in FLOATS:
-        specials = _SPECIALS[number % len(_SPECIALS)]
-        return Extreme(sample.type, sample.low, sample.high, specials=specials)
-    return None
+    if not is_real and sample.type.element_type not in INTEGERS:
+        return None
+    specials = _SPECIALS[number % len(_SPECIALS)] if is_real else ()
+    return replace(Extreme.of(sample), specials=specials)
 
 
 def _with(arguments: Example, changed: Mapping[str, Sample]) -> dict[str, Any]:

@@ -72,6 +72,8 @@ def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -
         open_ = False if rule is None else rule(operation, arrays, expected[0])
         if open_ is True:
             return Latitude(everything=True)
+        enlarged = np.broadcast_shapes(np.shape(open_), expected[0].shape)
+        assert enlarged == expected[0].shape, f"the mask of {operation.type}'s rule has extra axes"
         masks = [np.asarray(open_)] * len(expected)
         may_refuse = REFUSABLE.get(operation.type)
         refusable = may_refuse is not None and may_refuse(operation, arrays, expected[0])

@@ -2,6 +2,9 @@
 
 There is one function for each operator whose documentation leaves something unspecified or to the
 device. It returns a mask of the unspecified elements of the first output, computed from the inputs.
+
+The first paragraph of its docstring, and a second one with the reason, are a row of the table in
+docs/conformance.md, which `make docs` writes.
 """
 
 from __future__ import annotations
@@ -73,7 +76,10 @@ def _pixels(operation: MaxPool | AdaptiveMaxPool, arrays: Arrays) -> Sequence[Ar
 
 
 def _cast(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: reals beyond an integer type's range, and NaN in float4."""
+    """Unspecified: reals beyond an integer type's range, and NaN in float4.
+
+    ONNX's Cast says "undefined if OOR"; engines keep low bits or give the nearest end.
+    """
     (input,), to = arrays["input"], ElementType.from_code(int(arrays["dtype"][0].item()))
     if input.dtype.kind in "iub" or ElementType.of(input.dtype) not in FLOATS | _NARROW:
         return False
@@ -107,10 +113,7 @@ def _along(mask: Array, rank: int, axis: int = 1) -> Array:
 
 
 def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: the output channels whose filter has an element that is not finite.
-
-    The whole output is if a transposed convolution crops all of it.
-    """
+    """Unspecified: output channels whose filter is not finite; all, if padding crops all."""
     (filter,) = arrays["filter"]
     if isinstance(operation, Conv):
         return _along(_bad(filter, *range(1, filter.ndim)), filter.ndim)
@@ -187,9 +190,10 @@ def _neighbours(operation: Operator, arrays: Arrays, expected: Array) -> Array:
 
 
 def _channels(*slots: str) -> Rule:
-    """Unspecified: channels for which a number in one of some slots is not finite."""
+    """Return the rule of operators with a number per channel in some slots."""
 
     def rule(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+        """Unspecified: channels with a scale or another number that is not finite."""
         flags = [_bad(arrays[slot][0]) for slot in slots if slot in arrays]
         return _along(_any(flags), expected.ndim) if flags else False
 
@@ -252,12 +256,18 @@ def _continued(operation: Operator, arrays: Arrays, expected: Array) -> bool:
 
 
 def _bytes_of_reals(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Unspecified: all, if any input is not finite."""
+    """Unspecified: all, if any input is not finite.
+
+    ONNX's formula has no scale for such inputs.
+    """
     return not np.isfinite(arrays["input"][0]).all()
 
 
 def _extremes_of_nan(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: elements where NaN is compared with the extreme of several elements."""
+    """Unspecified: elements where NaN is compared with the extreme of several elements.
+
+    ONNX names the reductions MAX and MIN and does not define them.
+    """
     name = Scatter(int(arrays["reduction"][0].item())).name if "reduction" in arrays else ""
     return np.isnan(expected.astype(np.float64)) if name in ("MAX", "MIN") else False
 
@@ -304,7 +314,10 @@ def _reshaped(operation: Operator, arrays: Arrays, expected: Array) -> bool:
 
 
 def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: NaN in an integer type."""
+    """Unspecified: NaN in an integer type.
+
+    ONNX's QuantizeLinear says how numbers saturate, and nothing about NaN.
+    """
     if "int" not in operation.outputs[0].type.element_type.value:
         return False
     return np.asarray(np.isnan(arrays["input"][0].astype(np.float64)))
@@ -327,8 +340,22 @@ def _polygons(operation: Operator, arrays: Arrays, expected: Array) -> bool:
 
 
 def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Unspecified: all, if there is a NaN."""
+    """Unspecified: all, if there is a NaN.
+
+    ONNX's Unique does not say whether NaN equals itself.
+    """
     return bool(np.isnan(arrays["input"][0].astype(np.float64)).any())
+
+
+def _searched(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Unspecified: places in sequences that are not ascending, and of values that are NaN.
+
+    Engines search by bisection, and NumPy alone says where NaN is in the order.
+    """
+    (sequences,), (values,) = arrays["sorted_sequence"], arrays["values"]
+    is_single = sequences.ndim == 1  # whose values may be a scalar
+    is_ascending = (sequences[..., 1:] >= sequences[..., :-1]).all(-1, keepdims=not is_single)
+    return np.asarray(~is_ascending | (values != values))
 
 
 _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.inf,)}
@@ -358,6 +385,7 @@ RULES: dict[str, Rule] = {
     "GROUP_QUERY_ATTENTION": _continued,
     "DYNAMIC_QUANTIZE": _bytes_of_reals,
     "LAYER_NORMALIZATION": _scales,
+    "SKIP_LAYER_NORMALIZATION": _scales,
     "INSTANCE_NORMALIZATION": _channels("scale", "bias"),
     "GROUP_NORMALIZATION": _channels("scale", "bias"),
     "RNN": _sequences,
@@ -368,6 +396,7 @@ RULES: dict[str, Rule] = {
     "SCATTER_ND": _extremes_of_nan,
     "SCATTER_ELEMENTS": _extremes_of_nan,
     "UNIQUE": _unique,
+    "SEARCH_SORTED": _searched,
     "NON_MAX_SUPPRESSION": _boxes,
     "NON_MAX_SUPPRESSION_INDICES": _boxes,
     "POLYGON_NON_MAX_SUPPRESSION": _polygons,

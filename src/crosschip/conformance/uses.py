@@ -180,4 +180,6 @@ def _text(value: object) -> str:
         words.append(f"with {', '.join(map(str, value.specials))}")
     if value.value is None and (value.low, value.high) != (-2, 2):
         words.append(f"in [{value.low:g}, {value.high:g})")
+    if value.ascending:
+        words.append("ascending")
     return " ".join(["constant", *words] if value.constant else words)

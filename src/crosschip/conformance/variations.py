@@ -216,7 +216,7 @@ _LARGE = 124
 
 
 def _scaled(sample: Sample, exponent: int) -> Scaled:
-    return Scaled(sample.type, sample.low, sample.high, exponent=exponent)
+    return replace(Scaled.of(sample), exponent=exponent)
 
 
 _OTHERS: dict[ElementType, Sequence[tuple[str, int]]] = {
@@ -294,7 +294,8 @@ def as_integers(sample: Sample, element_type: ElementType, scales: Quantization)
     high = min(greatest + 1, floor(sample.high / scale) + zero + 1)
     if high <= low:
         return None
-    return Sample(TensorType(element_type, sample.type.shape, scales), low, high)
+    type_ = TensorType(element_type, sample.type.shape, scales)
+    return Sample(type_, low, high, ascending=sample.ascending)
 
 
 def replaced(arguments: Example, changed: Mapping[str, Sample]) -> Example:

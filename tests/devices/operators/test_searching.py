@@ -25,7 +25,7 @@ from crosschip.hal import Options
 from crosschip.ir import Array, Builder, DeviceError, ElementType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import operator_named
-from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
+from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, SearchSorted, TopK, Unique
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Build, Checker
@@ -171,3 +171,29 @@ def test_single_numbers(check: Checker, value: int) -> None:
 def test_entries_that_are_alike(check: Checker) -> None:
     columns = np.array([[0, 0, 0, 0], [0, 1, 0, 1]], np.float32)
     agree(check, adds("UNIQUE", axis=1), [columns], check.static)
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize(
+    ("sequence", "searched"), [((30,), (2, 5)), ((7,), ()), ((2, 30), (2, 5)), ((1, 30), (2, 5))]
+)
+def test_places_in_ascending_sequences(
+    check: Checker, sequence: tuple[int, ...], searched: tuple[int, ...], right: bool
+) -> None:
+    def arrays_of(element_type: ElementType) -> list[Array]:
+        ascending = np.sort(with_ties(element_type, sequence, check.device.name), -1)
+        return [ascending, with_ties(element_type, searched, check.device.name)]
+
+    def build(b: Builder, *xs: Any) -> Any:
+        return b.add(SearchSorted, *xs, right, ElementType.INT32)
+
+    claims = claimed(check, build, arrays_of)
+    claimed(check, build, arrays_of, check.symbolic)
+    is_converted = check.device.name == "openvino" and sequence != (1, 30)
+    assert (ElementType.FLOAT32 in claims) == is_converted
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+def test_places_that_comparisons_find_faster(check: Checker) -> None:
+    check.declines(adds("SEARCH_SORTED"), (30,), (11,), why="is faster")
+    check.declines(adds("SEARCH_SORTED"), (30,), (10,), typing=check.symbolic, why="must be known")

@@ -21,6 +21,7 @@ from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
+from crosschip.ops.standard.searching import SearchSorted
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
@@ -161,3 +162,12 @@ def test_whole_tensors_are_written(once: Once) -> None:
     once(lambda b, *xs: b.add(ScatterND, *xs, reduction=1), (3,), places, (2, 3))
     one = np.zeros((1, 0), np.int32)
     once(lambda b, *xs: b.add(SparseToDense, *xs, shape=()), one, (1,))
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("sequence", [(4,), (0,), (2, 4), (1, 4), (2, 0)])
+def test_places_in_ascending_sequences(once: Once, sequence: tuple[int, ...], right: bool) -> None:
+    random = np.random.default_rng(5)
+    ascending = np.sort(random.integers(0, 5, sequence), -1).astype(np.float32)
+    values = random.integers(0, 5, (2, 6)).astype(np.float32)
+    once(lambda b, *xs: b.add(SearchSorted, *xs, right), ascending, values)

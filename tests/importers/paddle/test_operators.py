@@ -22,7 +22,7 @@ from crosschip.importers.paddle.dialect import COUNTERPARTS
 _ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "floordiv")
 FUSED = tuple(f"fusion_elementwise_{name}_activation" for name in _ARITHMETIC)
 BY_HAND = ("calib", "pad2d", *FUSED)
-"""The operators that Paddle 2.6 has no kernel for; `test_handwritten` has models of them."""
+"""Paddle Lite's operators without a kernel in Paddle 2.6; `test_handwritten` has models of them."""
 
 # fmt: off
 OPERATORS = (
@@ -133,7 +133,7 @@ def test_computes_what_paddle_3_does(models: Path, operator: str) -> None:
 
 
 def test_the_list_is_complete(models: Path) -> None:
-    assert len({*OPERATORS, *BY_HAND}) == 123
+    assert len({*OPERATORS, *BY_HAND}) == 123  # that Paddle Lite converts
     folders = {path.name for path in (models / "operators" / "pdmodel").iterdir()}
     assert folders == {*OPERATORS, *FURTHER}
 

@@ -1,7 +1,8 @@
-"""Maximum, top k, unique and nonzero elements, compared with other implementations."""
+"""Maximum, top k, unique, nonzero and sorted elements, compared with other implementations."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ir.dimension import is_unknown
-from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
+from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, SearchSorted, TopK, Unique
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
@@ -190,6 +191,37 @@ def test_top_k_of_a_count_computed_at_run_time() -> None:
         program.run([np.zeros((1, 3), np.float32), np.array(4)])
 
 
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+@pytest.mark.parametrize(
+    ("sequence", "values"),
+    [((6,), (3, 4)), ((6,), ()), ((0,), (3,)), ((2, 6), (2, 5)), ((1, 6), (3, 4)), ((3, 6), (1,))],
+)
+def test_search_sorted(
+    check: Checker, sequence: tuple[int, ...], values: tuple[int, ...], dtype: str, right: bool
+) -> None:
+    random = np.random.default_rng(3)
+    ascending = np.sort(random.integers(0, 9, sequence), -1).astype(dtype)
+    searched = random.integers(0, 9, values).astype(dtype)
+
+    def bisect(ascending: Array, searched: Array) -> Array:
+        search = np.vectorize(
+            lambda row, value: (bisect_right if right else bisect_left)(row, value), otypes=[int]
+        )
+        rows = np.empty(ascending.shape[:-1], object)
+        for index in np.ndindex(rows.shape):
+            rows[index] = ascending[index].tolist()
+        return np.asarray(search(rows[..., None] if rows.ndim else rows, searched), np.int64)
+
+    check(lambda b, *xs: b.add(SearchSorted, *xs, right), bisect, ascending, searched)
+    check(
+        lambda b, *xs: b.add(SearchSorted, *xs, right, ElementType.INT32),
+        lambda *xs: bisect(*xs).astype(np.int32),
+        ascending,
+        searched,
+    )
+
+
 BROKEN: list[tuple[Callable[[Builder, Any], Any], str]] = [
     (lambda b, x: b.add(ArgMax, x), "ARG_MAX.axis: is required"),
     (lambda b, x: b.add(ArgMax, x, -3), r"ARG_MAX.axis: -3 is not in \[-2, 2\)"),
@@ -200,6 +232,13 @@ BROKEN: list[tuple[Callable[[Builder, Any], Any], str]] = [
     (
         lambda b, x: b.add_all(TopK, x, 1, return_indices_dtype=ElementType.UINT8),
         "TOP_K.return_indices_dtype: uint8 is neither",
+    ),
+    (lambda b, x: b.add(SearchSorted, x, np.ones(2)), "SEARCH_SORTED.values: .*float32"),
+    (lambda b, x: b.add(SearchSorted, np.float32(1), x), "SEARCH_SORTED.sorted_sequence: is a sc"),
+    (lambda b, x: b.add(SearchSorted, x, np.float32(1)), "SEARCH_SORTED.values: is a scalar"),
+    (
+        lambda b, x: b.add(SearchSorted, x, np.ones((2, 5), np.float32)),
+        r"SEARCH_SORTED.values: shapes \[3, 1\], \[2, 5\] do not broadcast",
     ),
 ]
 

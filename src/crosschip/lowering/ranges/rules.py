@@ -210,6 +210,12 @@ def _unique(op: searching.Unique, ranges: KnownRanges) -> Sequence[Range]:
     return [ranges.of(op.input), index, index, count]
 
 
+@range_of(searching.SearchSorted)
+def _search_sorted(op: searching.SearchSorted, ranges: KnownRanges) -> Range:
+    shape = op.sorted_sequence.type.shape
+    return None if shape is None else _count(ranges, shape[-1:])
+
+
 @range_of(
     pooling.MaxPool1D,
     pooling.MaxPool2D,

@@ -54,17 +54,24 @@ class Sample:
         low: the smallest random element.
         high: the exclusive upper bound of random elements.
         value: the elements; `None` for random ones.
+        ascending: whether random elements are in ascending order along the last axis.
     """
 
     type: TensorType
     low: float = 0
     high: float = 0
     value: Array | None = None
+    ascending: bool = False
 
     def array(self, generator: np.random.Generator) -> Array:
         """Return elements of the input."""
         if self.value is not None:
             return self.value
+        elements = self.elements(generator)
+        return np.sort(elements, axis=-1) if self.ascending and elements.ndim else elements
+
+    def elements(self, generator: np.random.Generator) -> Array:
+        """Return random elements in any order."""
         elements = generator.uniform(self.low, self.high, cast(tuple[int, ...], self.type.shape))
         element_type = self.type.element_type
         if element_type in BOOLEANS:
@@ -93,9 +100,13 @@ def random(
     low: float = -2,
     high: float = 2,
     quantization: Quantization | None = None,
+    ascending: bool = False,
 ) -> Sample:
-    """Return an input with elements uniform in `[low, high)`; half of booleans are true."""
-    return Sample(TensorType(dtype, shape, quantization), low, high)
+    """Return an input with elements uniform in `[low, high)`; half of booleans are true.
+
+    With `ascending`, the elements are sorted along the last axis.
+    """
+    return Sample(TensorType(dtype, shape, quantization), low, high, ascending=ascending)
 
 
 def model_input(value: ArrayLike, quantization: Quantization | None = None) -> Sample:

@@ -7,7 +7,7 @@ import numpy as np
 from crosschip.ir import ElementType
 from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import INT8_ROWS
-from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
+from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, SearchSorted, TopK, Unique
 
 _ARG_EXTREME = (
     example(input=random(2, 5, 3), axis=1),
@@ -49,4 +49,21 @@ examples(
     example(input=model_input([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), axis=0),
     example(input=model_input([[3, 1, 3], [1, 1, 1]]), axis=-1, sorted=False),
     example(input=random(7, dtype=ElementType.INT64, low=0, high=3)),
+)
+
+examples(
+    SearchSorted,
+    example(sorted_sequence=random(32, ascending=True), values=random(2, 5)),
+    example(sorted_sequence=random(2, 20, ascending=True), values=random(2, 3), right=True),
+    example(
+        sorted_sequence=random(1, 7, dtype=ElementType.INT32, low=0, high=5, ascending=True),
+        values=random(3, 6, dtype=ElementType.INT32, low=0, high=6),
+        dtype=ElementType.INT32,
+    ),
+    example(
+        sorted_sequence=np.array([-5, 0, 0, 9]),
+        values=random(7, dtype=ElementType.INT64, low=-9, high=12),
+        right=True,
+        dtype=ElementType.INT32,
+    ),
 )

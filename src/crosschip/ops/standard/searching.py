@@ -1,18 +1,19 @@
-"""Searches for elements: maximum, minimum, top k, nonzero and unique elements."""
+"""Searches for elements: maximum, minimum, top k, nonzero, unique and in sorted sequences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape, unknown
 from crosschip.ir.dimension import product
 from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
+from crosschip.ops.definition.kinds import aligned_row_axis
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import normalize_axis
+from crosschip.ops.definition.shapes import broadcast, normalize_axis
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     flag,
@@ -21,7 +22,11 @@ from crosschip.ops.definition.slots import (
     optional_integer,
     tensor,
 )
+from crosschip.ops.standard.comparison import Less, LessEqual
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.logical import BitwiseNot
+from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Neg
 
 
@@ -222,3 +227,62 @@ class Unique(Operator):
             indices, counts = indices[order], counts[order]
             inverse = np.argsort(order)[inverse]
         return [values, indices, inverse, counts]
+
+
+@operator("SEARCH_SORTED")
+class SearchSorted(Operator):
+    """For each value the number of elements of an ascending sequence that are less than it.
+
+    With `right`, also elements equal to the value are counted. So the value can be inserted before
+    the element with this index, and the sequence remains ascending. The result is an int32 or
+    int64, as `dtype` says.
+
+    `sorted_sequence` is one sequence for all `values`, or `[…, n]` for values `[…, m]`; the axes
+    before the last are broadcast as in NumPy. If a sequence is not ascending or contains NaN, the
+    results for it are unspecified, and so is the result for a value that is NaN.
+
+    Source: `numpy.searchsorted`, OpenVINO's SearchSorted.
+    """
+
+    __slots__ = ()
+    sorted_sequence = tensor(NUMBERS)
+    values = tensor(NUMBERS, like="sorted_sequence")
+    right = flag(False)
+    dtype = index_type(ElementType.INT64)
+
+    def infer_element_type(self) -> ElementType:
+        return self.dtype
+
+    def infer_shape(self) -> Shape:
+        sequence, values = shape_of(self.sorted_sequence), shape_of(self.values)
+        if not sequence:
+            raise ValueError("sorted_sequence: is a scalar, but must have at least one axis")
+        if len(sequence) == 1:
+            return values
+        if not values:
+            raise ValueError("values: is a scalar, but there are several sequences")
+        return broadcast((*sequence[:-1], 1), values, slot="values")
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        is_within_sequence = axes[0] == len(shape_of(self.sorted_sequence)) - 1
+        return None if is_within_sequence else aligned_row_axis(self, axes)
+
+    def reference(self, sorted_sequence: Array, values: Array) -> Array:
+        side: Literal["left", "right"] = "right" if self.right else "left"
+        if sorted_sequence.ndim == 1:
+            return np.searchsorted(sorted_sequence, values, side)
+        batch = np.broadcast_shapes(sorted_sequence.shape[:-1], values.shape[:-1])
+        sequences = np.broadcast_to(sorted_sequence, (*batch, sorted_sequence.shape[-1]))
+        values = np.broadcast_to(values, (*batch, values.shape[-1]))
+        output = np.empty(values.shape, np.int64)
+        for index in np.ndindex(batch):
+            output[index] = np.searchsorted(sequences[index], values[index], side)
+        return output
+
+    def decompose(self, b: Builder) -> Operand:
+        sequence = self.sorted_sequence
+        if len(shape_of(sequence)) > 1:
+            sequence = b.add(Unsqueeze, sequence, (-2,))
+        values = b.add(Unsqueeze, self.values, (-1,))
+        is_before = b.add(LessEqual if self.right else Less, sequence, values)
+        return b.add(ReduceSum, b.add(Cast, is_before, self.dtype), (-1,), keepdim=False)

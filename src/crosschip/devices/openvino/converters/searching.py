@@ -1,6 +1,8 @@
-"""Searches: extremes, the largest elements, non-zero and unique elements."""
+"""Searches: extremes, the largest elements, non-zero and unique elements, places in order."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from openvino import Node, Output
@@ -20,7 +22,15 @@ from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Operand
 from crosschip.ir.types import INDICES
-from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
+from crosschip.ops.standard.searching import (
+    ArgExtreme,
+    ArgMax,
+    ArgMin,
+    NonZero,
+    SearchSorted,
+    TopK,
+    Unique,
+)
 
 _LARGEST = np.finfo(np.float32).max
 _BOUND = np.float32(0.75) * _LARGEST
@@ -28,6 +38,13 @@ _BOUND = np.float32(0.75) * _LARGEST
 
 _FEW = 8
 """The number of elements up to which one search each is faster than OpenVINO's stable sort."""
+
+_LENGTH_PER_VALUE = 3
+"""The elements of a sequence per value from which OpenVINO's search is faster than comparisons.
+
+Its time grows with the square of the number of values: 0.05 ms for 100 values, 2 ms for 1000 and
+200 ms for 10000, in sequences of 1000 to 1000000 elements; comparisons take 1 ns each.
+"""
 
 
 def _check_first(op: ArgExtreme) -> Refusal | None:
@@ -192,3 +209,21 @@ def unique(g: Graph, op: Unique) -> list[Output]:
     axis = None if op.axis is None else g.scalar(op.axis)
     outputs: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()
     return outputs
+
+
+def _check_sequences(op: SearchSorted) -> Refusal | None:
+    sequence, values = op.sorted_sequence.type.static_shape or (), op.values.type.static_shape
+    if 0 in sequence or not sequence:
+        return Refusal("sorted_sequence", "its sizes must be known, and not 0", Rule.SHAPE)
+    if values is None or math.prod(values) * _LENGTH_PER_VALUE > sequence[-1]:
+        return Refusal("values", "for so many, comparing with all elements is faster", Rule.SHAPE)
+    if len(sequence) > 1 and sequence[:-1] != values[:-1]:
+        return Refusal("values", "must have as many rows as there are sequences", Rule.SHAPE)
+    return None
+
+
+# Quirk `places-in-empty-sequence`.
+@converts(SearchSorted, types=NUMBERS, output_types=INDICES, limit=_check_sequences)
+def search_sorted(g: Graph, op: SearchSorted) -> Node:
+    places = ops.search_sorted(g[op.sorted_sequence], g[op.values], op.right)
+    return ops.convert(places, TYPES[op.dtype].to_string())

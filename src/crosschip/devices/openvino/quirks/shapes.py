@@ -31,7 +31,7 @@ from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import MaxPool2D
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
-from crosschip.ops.standard.searching import TopK, Unique
+from crosschip.ops.standard.searching import SearchSorted, TopK, Unique
 from crosschip.ops.standard.suppression import NonMaxSuppression
 
 
@@ -435,3 +435,19 @@ def indices_of_nothing(x: Node) -> tuple[Output, ...]:
 def convolution_of_nothing(x: Node) -> Node:
     filters = ops.constant(np.ones((2, 2, 2, 2, 2), np.float32))
     return ops.convolution(x, filters, [1] * 3, [1, 1, 0], [0, 1, 1], [1] * 3)
+
+
+@quirk(
+    SearchSorted,
+    when="the sequence has no elements",
+    what="leaves what the memory held before",
+    avoided_by=searching.search_sorted,
+    before=[[[1, 2, 3], [4, 4]]],
+    inputs=[[], [4, 4]],
+    right=lists(0, 0),
+    wrong=lists(3, 3),
+    open_sizes=True,
+    model=lambda b, sequence, values: b.add(SearchSorted, sequence, values),
+)
+def places_in_empty_sequence(sequence: Node, values: Node) -> Node:
+    return ops.search_sorted(sequence, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ from jax import lax
 
 from crosschip.devices.xla.converters.table import converts
 from crosschip.devices.xla.graph import Graph, Value
-from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
+from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, SearchSorted, TopK, Unique
 
 
 def index_of(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Value]:
@@ -85,3 +86,12 @@ def _ascending(keys: Value) -> Value:
         return order[jnp.argsort(column[order], stable=True)]
 
     return lax.fori_loop(0, keys.shape[1], sort, jnp.arange(keys.shape[0]))
+
+
+@converts(SearchSorted)
+def search_sorted(g: Graph, op: SearchSorted) -> Value:
+    sequence, values = g[op.sorted_sequence], g[op.values]
+    search = partial(jnp.searchsorted, side="right" if op.right else "left")
+    if sequence.ndim == 1:
+        return search(sequence, values)
+    return jnp.vectorize(search, signature="(n),(m)->(m)")(sequence, values)

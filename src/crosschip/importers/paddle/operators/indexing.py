@@ -12,7 +12,7 @@ from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.operators.creation import attribute_array
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Max, Min, Mod, Mul, Sub
-from crosschip.ops.standard.comparison import Equal, Less, LessEqual, NotEqual
+from crosschip.ops.standard.comparison import Equal, Less, NotEqual
 from crosschip.ops.standard.control import Assert
 from crosschip.ops.standard.conversion import BitCast
 from crosschip.ops.standard.creation import Fill, ShapeOf
@@ -27,7 +27,6 @@ from crosschip.ops.standard.indexing import (
 from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, ShiftDirection, Where
-from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.searching import NonZero
 from crosschip.ops.standard.slicing import Slice
 
@@ -363,16 +362,6 @@ def repeat_interleave(op: Context) -> None:
         raise ModelError(f"Repeats: {repeats} is not positive")
     numbers = ragged.arange(op, op.add(Mul, ragged.size(op, x, axis), np.int64(repeats)))
     op.make(Gather, x, op.add(FloorDiv, numbers, np.int64(repeats)), axis)
-
-
-@imports("searchsorted")
-def searchsorted(op: Context) -> None:
-    """The number of sorted elements that are less than each value, or with `right` at most it."""
-    ordered, values = op.input("SortedSequence"), op.input("Values")
-    compare = LessEqual if op.flag("right", False) else Less
-    is_before = op.add(compare, op.add(Unsqueeze, ordered, (-2,)), op.add(Unsqueeze, values, (-1,)))
-    dtype = ElementType.INT32 if op.flag("out_int32", False) else ElementType.INT64
-    op.make(ReduceSum, op.as_type(is_before, dtype), (-1,), keepdim=False)
 
 
 @imports("index_add")

@@ -10,7 +10,7 @@ from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose
-from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
+from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, SearchSorted, TopK, Unique
 from crosschip.ops.standard.slicing import Slice
 
 _EXTREMES: dict[str, type[Operator]] = {"arg_max": ArgMax, "arg_min": ArgMin}
@@ -125,3 +125,10 @@ def kthvalue(op: Context) -> None:
     for part, output in zip(smallest, ("Out", "Indices"), strict=True):
         last = op.add(Slice, part, (axis,), (k - 1,), (k,))
         op.define(last if op.flag("keepdim", False) else op.add(Squeeze, last, (axis,)), output)
+
+
+@imports("searchsorted")
+def searchsorted(op: Context) -> None:
+    sequence, values = op.input("SortedSequence"), op.input("Values")
+    dtype = ElementType.INT32 if op.flag("out_int32", False) else ElementType.INT64
+    op.make(SearchSorted, sequence, values, op.flag("right", False), dtype)
