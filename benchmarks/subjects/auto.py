@@ -28,7 +28,9 @@ from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.shapes.formatting import shapes_in_words
 
 LIMIT = 0.98
-BAR = f"measured at sizes that run, and at least {LIMIT:g} of the fastest device"
+REQUIREMENT = (
+    f"the sizes are valid, and the chosen device has at least {LIMIT:g} of the speed of the fastest"
+)
 
 MODELS = (
     "ppocrv4-rec",
@@ -61,7 +63,7 @@ class Automatic(Row):
     others: Annotated[float, Column("others used", ".0%")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio is not None and self.ratio >= LIMIT
 
 

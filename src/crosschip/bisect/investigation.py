@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from crosschip.bisect.comparison import Difference, is_nan
+from crosschip.bisect.comparison import Difference, loses_finite_elements
 from crosschip.bisect.parts import Part
 from crosschip.bisect.recording import Recording
 from crosschip.bisect.report import FailingOperator, Report
@@ -329,7 +329,9 @@ class Investigation:
         manner, detail, worst = str(outcome.failure), outcome.detail, None
         if outcome.failure is None:
             worst = max((differences or {}).values(), key=_severity)
-            nan = any(is_nan(outcome.outputs[name], expected[name]) for name in expected)
+            nan = any(
+                loses_finite_elements(outcome.outputs[name], expected[name]) for name in expected
+            )
             manner, detail = "nan" if nan else "wrong", worst.detail
         self._failing[frozenset(group)] = FailingOperator(
             tuple(group),

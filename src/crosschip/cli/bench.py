@@ -19,7 +19,7 @@ from crosschip.cli._compiling import Compilation, load_compiled_file, with_optio
 from crosschip.cli._show import console, document, showing_progress, table
 from crosschip.ir import Array, ElementType, Model
 from crosschip.ir.types import FLOATS, NARROW_FLOATS
-from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.container import looks_like_shipped_file
 
 OURS = "crosschip"
 _REAL = FLOATS | NARROW_FLOATS
@@ -44,7 +44,7 @@ def command(
     A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
     """
     peers: dict[str, PeerRun] = {}
-    if is_shipped(model):
+    if looks_like_shipped_file(model):
         limits = _options.budget(compilation.budget)
         compiled = load_compiled_file(
             model, context, _MEANINGFUL, limits, compilation.threads, compilation.performance

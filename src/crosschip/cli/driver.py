@@ -83,7 +83,7 @@ def list_(socket: Sockets = None, as_json: _options.Json = False) -> None:
     if as_json:
         document([report.document() for report in reports])
     elif not reports:
-        console.print("no driver runs, and none has died of late")
+        console.print("no driver runs, and none has crashed recently")
     else:
         show("Drivers", reports)
 

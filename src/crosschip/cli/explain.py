@@ -80,7 +80,14 @@ def _print_missing(
         return
     table(
         f"What {device} lacks, in the order in which to add it",
-        ("operator", "operations", "multiply-adds", "operations then", "segments", "why not"),
+        (
+            "operator",
+            "operations",
+            "multiply-adds so far",
+            "operations so far",
+            "segments",
+            "reason",
+        ),
         [
             (
                 step.operator or "as it is",
@@ -92,7 +99,7 @@ def _print_missing(
             )
             for step in steps
         ],
-        numbers="operations,multiply-adds,operations then,segments",
+        numbers="operations,multiply-adds so far,operations so far,segments",
     )
 
 

@@ -15,12 +15,12 @@ class BatchRunner:
     """Runs cases in programs of several operations.
 
     A program that does not run is split in halves. A case with wrong outputs is run again in a
-    program of its own; if it passes there, its failure is that it is wrong in one program with
-    others.
+    program of its own; if it passes there, it is reported as failing only in a program with other
+    cases.
 
     Attributes:
         runner: the worker process.
-        together: the most operations of one program; 1 for a program per case.
+        together: the maximum number of operations of one program; 1 for a program per case.
         alone: runs one case in a program of its own.
     """
 
@@ -72,7 +72,10 @@ class BatchRunner:
 
 
 def _blamed(result: Result, others: int, detail: str) -> Result:
-    """Turn a pass into a failure of the joint program; return other results as they are."""
+    """Return the result of a case that was wrong in a program with others and then ran alone.
+
+    A pass becomes a failure of the joint program; other results are unchanged.
+    """
     if result.verdict is not Verdict.PASS:
         return result
     cases = "case" if others == 1 else "cases"

@@ -1,4 +1,4 @@
-"""The calls other than `Program.run` by which the runtime runs a program.
+"""The calls with which the runtime runs a program, other than `Program.run`.
 
 The runtime passes read-only inputs at any aligned address, lets programs write outputs to the
 caller's arrays, submits runs asynchronously, and keeps tensors in device buffers. The outputs must
@@ -15,7 +15,7 @@ from crosschip.hal import Buffer, Device, HostBuffer, Program
 from crosschip.ir import Array, ElementType, Model
 
 Invocation = Callable[[Sequence[Array]], Sequence[Sequence[Array]]]
-"""Has a program compute from inputs, once or several times; returns the outputs of each time."""
+"""Runs a program on inputs, once or several times; returns the outputs of each run."""
 
 _GARBAGE = 0xA5
 
@@ -51,7 +51,7 @@ def invocations(
 
     def run_into(inputs: Sequence[Array]) -> Sequence[Sequence[Array]]:
         places = [
-            # Elsewhere the program does not know the shape before it has run.
+            # The shapes of other outputs are unknown before the run.
             _garbage(array, alignment) if operand.type.static_shape == array.shape else None
             for operand, array in zip(model.outputs.values(), expected, strict=True)
         ]
@@ -140,20 +140,20 @@ def _strided(array: Array) -> Array:
 
 def _garbage(array: Array, alignment: int) -> Array:
     """Return an array of the same type and shape with other bytes."""
-    place = _placed(array, alignment)
+    place = _misaligned(array, alignment)
     place.reshape(-1).view(np.uint8)[...] = _GARBAGE
     return place
 
 
 def _read_only(array: Array, alignment: int) -> Array:
-    """Return a read-only copy with the least alignment that the element type allows."""
-    copy = _placed(array, alignment)
+    """Return a read-only copy with the smallest alignment that the element type allows."""
+    copy = _misaligned(array, alignment)
     copy[...] = array
     copy.flags.writeable = False
     return copy
 
 
-def _placed(array: Array, alignment: int) -> Array:
+def _misaligned(array: Array, alignment: int) -> Array:
     """Return an array of the same type and shape at an odd multiple of the alignment."""
     step = max(alignment, array.dtype.itemsize)
     room = np.empty(array.nbytes + 3 * step, np.uint8)

@@ -60,7 +60,7 @@ class Part:
         return [run.inputs[place] for place in self.reads]
 
     def wrong(self, index: int, results: Sequence[Array], options: Options) -> str:
-        """Return what is wrong with the results of a run; empty if nothing is."""
+        """Return the fault of the results of a run; empty if they are right."""
         if index >= len(self.runs):
             return ""
         outputs = [results[m] if isinstance(m, int) else m.copy() for m in self.makes]
@@ -125,7 +125,7 @@ def judge_jointly(
         claims: the device's exclusions and accuracy.
         seed: the seed of random elements.
         options: the compile options.
-        limit: the most operations of one program.
+        limit: the maximum number of operations of one program.
     """
     for loaded in (False, True):
         waiting: list[Part] = []
@@ -147,7 +147,7 @@ def judge_jointly(
 def _parts(
     case: Case, device: Device, claims: Claims, seed: int, options: Options
 ) -> Result | Sequence[Part]:
-    """Return the parts of a case, its result if nothing must run, or () if it must run alone."""
+    """Return the parts of a case; its result if nothing must run; () if it must run alone."""
     reason = claims.exclusion(case.id)
     if reason:
         return Result(case.id, Verdict.EXCLUDED, reason)
@@ -226,13 +226,13 @@ def _judged(
 
 
 class _Spoiled(Exception):
-    """Inputs or earlier outputs were overwritten; the message says which."""
+    """Inputs or earlier outputs were overwritten; the message names them."""
 
 
 def _faults(
     parts: Sequence[Part], device: Device, options: Options, *, loaded: bool
 ) -> dict[str, str]:
-    """Return what is wrong with each case of a program, by id.
+    """Return the fault of each wrong case of a program, by id.
 
     Raises:
         Declined: the program must run from its saved form, and the device does not save programs.

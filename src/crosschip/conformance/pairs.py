@@ -19,7 +19,7 @@ _EXAMPLES = 2
 """The number of examples a pair is tried on before it counts as impossible."""
 
 _WIDTH = 4
-"""The most settings of a row: what a device declines hides all else in its row."""
+"""The maximum number of settings of a row; a declined setting hides all others of its row."""
 
 _EXTENSIONS = 1
 """The number of settings of each other factor that a row is offered."""

@@ -345,4 +345,4 @@ RANDOM_CHANGES: tuple[tuple[int, RandomChange], ...] = (
     (1, compute_parameter),
     (1, make_constant),
 )
-"""All moves, each with how often it is made."""
+"""All random changes, each with its relative probability."""

@@ -26,7 +26,7 @@ _SECONDS_UNTIL_READ = 0.2
 
 @check("submit/after")
 def after(device: Device, options: Options) -> None:
-    """A submitted run reads its inputs only after the events that it waits for."""
+    """Check that a submitted run reads its inputs only after the events that it waits for."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, options)
@@ -53,7 +53,7 @@ def after(device: Device, options: Options) -> None:
 
 @check("submit/many")
 def many(device: Device, options: Options) -> None:
-    """Sixteen runs on different inputs are in flight at once."""
+    """Check sixteen simultaneous runs on different inputs."""
     model, _ = simple(device, options)
     program = device.compile(model, options)
     try:
@@ -72,7 +72,7 @@ def many(device: Device, options: Options) -> None:
 
 @check("session/carried")
 def carried(device: Device, options: Options) -> None:
-    """Two sessions of one program each carry their own state from run to run."""
+    """Check that two sessions of one program carry separate states from run to run."""
     model = _accumulating(device, options)
     program = device.compile(model, options)
     try:
@@ -108,7 +108,7 @@ def carried(device: Device, options: Options) -> None:
 
 @check("models/same-operand-twice")
 def same_operand_twice(device: Device, options: Options) -> None:
-    """One operand fills both slots of an operator with two tensors."""
+    """Check an operation that reads one operand in both of its slots."""
     b = Builder("twice")
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
     for operator in (Add, Sub, Mul):
@@ -125,7 +125,7 @@ def same_operand_twice(device: Device, options: Options) -> None:
 
 @check("runs/many")
 def many_runs(device: Device, options: Options) -> None:
-    """A long sequence of runs on changing inputs is right to the last."""
+    """Check that all of a long sequence of runs on changing inputs are right."""
     model, _ = simple(device, options)
     program, right = device.compile(model, options), ReferenceProgram(model)
     try:
@@ -139,7 +139,7 @@ def many_runs(device: Device, options: Options) -> None:
 
 @check("runs/close-beside")
 def close_beside(device: Device, options: Options) -> None:
-    """A program still runs after other programs of the same model and constants are closed."""
+    """Check that a program still runs after other programs of the same model are closed."""
     try:
         model = _with_constants(device, options, 5)
         inputs = inputs_of(model, 0)
@@ -161,7 +161,7 @@ def close_beside(device: Device, options: Options) -> None:
 
 @check("runs/other-constants")
 def other_constants(device: Device, options: Options) -> None:
-    """Models that differ only in their constants have different programs."""
+    """Check that models that differ only in their constants have different programs."""
     models = [_with_constants(device, options, factor) for factor in (1, 2)]
     programs = [device.compile(model, options) for model in models]
     try:
@@ -176,7 +176,7 @@ def other_constants(device: Device, options: Options) -> None:
 
 @check("saved/constants")
 def saved_constants(device: Device, options: Options) -> None:
-    """A saved program holds all its constants, of each element type and of several sizes.
+    """Check that a saved program holds its constants of each element type and several sizes.
 
     If the device declares that its saved programs hold the weights, the program is loaded with a
     model without the large constants, as the runtime does.
@@ -245,7 +245,7 @@ def _with_constants(device: Device, options: Options, factor: int) -> Model:
             x_type = TensorType(element_type, (count, count))
             values = [(np.arange(count) + n) % 11 * factor for n in (1, 1, 3)]
             held: list[Array] = [value.astype(element_type.dtype) for value in values]
-            # Of the same elements, and another shape.
+            # The same elements in another shape.
             held[1] = held[1].reshape(count, 1)
             held[2] = np.tile(held[2], (count, 1))
             if all(_takes(device, options, operator, x_type, held[0]) for operator in (Add, Sub)):

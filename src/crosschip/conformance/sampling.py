@@ -20,7 +20,7 @@ _LENGTHS = (2, 5, 8, 12, 20, 30)
 _WEIGHTS, _FUNCTIONS = zip(*RANDOM_CHANGES, strict=True)
 _TRIES = 30
 _UNFIT = 0.15
-"""The share of later runs whose sizes need not fit; what does not is refused when it runs."""
+"""The share of later runs whose sizes may be inconsistent, so that they must be refused."""
 
 
 def random_use(operator: type[Operator], seed: str) -> Use:

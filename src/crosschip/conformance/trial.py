@@ -42,7 +42,7 @@ from crosschip.ops.definition.examples import Example, arrays_for, model_of, sam
 
 
 class Failed(Exception):
-    """The device is wrong; the message says how."""
+    """The device is wrong; the message describes the fault."""
 
 
 class Declined(Exception):
@@ -50,7 +50,7 @@ class Declined(Exception):
 
 
 class Unsound(Exception):
-    """The definition of an operator contradicts itself; the message says how."""
+    """The definition of an operator contradicts itself; the message describes the contradiction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Run:
         refusal: why it rejects the run.
         mandatory: whether the device must reject it, too.
         random: the names of the inputs and constants with random elements.
-        latitude: what the definition leaves to the device.
+        latitude: the differences from `expected` that the definition allows.
         exact: whether quantized outputs are rounded from reals that any arithmetic computes
             exactly.
     """
@@ -117,8 +117,8 @@ def attempt(
 ) -> None:
     """Compile a model on a device and compare each run with the reference.
 
-    The program runs on the data of each run in turn, and on that of the first run by every other
-    call that the runtime makes.
+    `Program.run` is called with the inputs of each run in turn. Every other call of the runtime is
+    then made with the inputs of the first run.
 
     Args:
         device: the tested device.
@@ -205,7 +205,7 @@ class _Trial:
             self.compared.append(run)
 
     def invoke(self, run: Run) -> None:
-        """Repeat a run that was right by each other call that the runtime makes."""
+        """Repeat a right run with each of the runtime's other calls."""
         assert run.expected is not None, "it was compared"
         for name, invocation in invocations(
             self._device, self._program, self._model, run.inputs, run.expected
@@ -286,7 +286,7 @@ def wrong_outputs(
     options: Options,
     claimed: float | None = None,
 ) -> str:
-    """Return what is wrong with the outputs of a run; empty if nothing."""
+    """Return the fault of the outputs of a run; empty if they are right."""
     precision = options.precision
     assert run.expected is not None, "it should succeed"
     if len(outputs) != len(run.expected):
@@ -382,7 +382,7 @@ def _names_slot(model: Model, refusal: str) -> bool:
 
 
 def _unlike(type_: TensorType, array: Array) -> str:
-    """Return how an array contradicts inference; empty if it does not."""
+    """Return how the type or shape of an array differs from the inferred one; empty if equal."""
     if array.dtype != type_.element_type.dtype:
         return f"has elements of type {array.dtype}"
     if type_.shape is None:

@@ -18,7 +18,7 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.examples import Example, Sample, model_of, samples
 
 MOST_ELEMENTS = 1 << 13
-"""The most elements of a drawn tensor."""
+"""The maximum number of elements of a drawn tensor."""
 
 _MOST_OUTPUTS = 1 << 17
 _MOST_AXES = 8
@@ -134,7 +134,7 @@ def is_small(operator: type[Operator], arguments: Example) -> bool:
     values = {name for name, draw in draws(arguments).items() if draw.value is not None}
     if not values or (values != set(draws(arguments)) and computed.isdisjoint(values)):
         return True
-    # How much is made may follow from numbers: strides that are computed, the ends of a RANGE.
+    # The sizes of outputs may depend on elements: computed strides, the ends of a RANGE.
     fixed = Use(operator, mapped(arguments, _if_valued_constant))
     try:
         return _makes_little(model_of(operator, fixed.variation("").arguments))

@@ -90,7 +90,7 @@ QUANTIZATIONS: dict[str, tuple[ElementType, Quantization, Quantization | None]] 
     "quantized-int16-ties": (ElementType.INT16, Quantization((0.5,)), Quantization((1.0,))),
     "quantized-to-real": (ElementType.INT8, Quantization((0.03,)), None),
 }
-"""Ways to quantize: the element type, how inputs stand for reals, and how the output does.
+"""Quantizations: the element type, and the parameters of inputs and of the output.
 
 With scales that are powers of 2, sums and products are exact, and many of them lie in the middle
 between two integers (`ties`).
@@ -121,7 +121,7 @@ def leading_quantized(operator: type[Operator], arguments: Example, words: str) 
 
 
 def _sizes(arguments: Example) -> Iterator[Variation]:
-    """Vary the size of each axis of each random input: 0, 1, 7, and one more than it is."""
+    """Vary the size of each axis of each random input: 0, 1, 7, and the size plus 1."""
     for name, sample in samples(arguments):
         shape = sample.type.static_shape or ()
         if sample.value is not None:
@@ -209,10 +209,10 @@ def _denormal(arguments: Example) -> Iterator[Variation]:
 
 
 _DENORMAL = -131
-"""The exponent of 2 by which numbers below 16 become denormal in float32."""
+"""The exponent of a power of 2 whose product with numbers below 16 is denormal in float32."""
 
 _LARGE = 124
-"""The exponent of 2 by which numbers below 8 become large in float32, but not infinite."""
+"""The exponent of a power of 2 whose product with numbers below 8 is large, but finite."""
 
 
 def _scaled(sample: Sample, exponent: int) -> Scaled:

@@ -17,7 +17,7 @@ TURNS = 2
 """The number of turns of each device."""
 
 RUNS, RUN_SECONDS = 3, 0.03
-"""The least number of runs and the least time of a turn, after a first run that does not count."""
+"""The minimum number of runs and the minimum time of a turn, after a run that does not count."""
 
 SECONDS = 0.5
 """The time after which a turn ends even with fewer runs."""

@@ -232,7 +232,7 @@ class RequestQueue:
         """Accept no more requests, and wait until all accepted ones are answered.
 
         Args:
-            timeout: the most seconds to wait for each thread.
+            timeout: the maximum number of seconds to wait for each thread.
         """
         self.release()
         current = threading.current_thread()

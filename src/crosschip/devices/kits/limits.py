@@ -1,7 +1,7 @@
-"""Limits that several engines share: rules of operators that they do not follow.
+"""Limits that several engines share.
 
-Each function returns the rule that an operation breaks as a `Refusal`, or `None`, as the limits of
-converters do.
+Each function returns a `Refusal` if the engines cannot run the operation, else `None`, like the
+limits of converters.
 """
 
 from __future__ import annotations

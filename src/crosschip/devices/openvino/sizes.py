@@ -136,7 +136,7 @@ class OpenSizes:
 
 
 def asked_shape(operation: Reshape | Expand) -> Sequence[Dim] | None:
-    """Return the requested shape, as far as it follows from sizes."""
+    """Return the requested shape; elements that do not follow from sizes are unknown."""
     operand = operation.operand("shape")
     assert operand is not None, "it is required"
     return operation.shape if operand.is_constant else operand.type.shape_value

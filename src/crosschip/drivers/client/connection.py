@@ -45,7 +45,7 @@ class _CpuUse:
 
     @property
     def busy(self) -> bool:
-        """Whether it has been using the CPU, as far as the system tells."""
+        """Whether the process has used the CPU since the start; false if unknown."""
         passed = monotonic() - self._start
         return _cpu_seconds(self._process) - self._start_seconds > _BUSY_SHARE * passed
 
@@ -329,7 +329,7 @@ class Connection:
         ):
             silence = max(silence, _BUSY_SECONDS)
         if waited > silence:
-            raise self._fail(f"has given no sign of life for {silence:g} seconds", kill=True)
+            raise self._fail(f"has not responded for {silence:g} seconds", kill=True)
 
     def _check_limits(self) -> None:
         """Detect a run or a compilation that exceeds its time limit."""

@@ -97,7 +97,7 @@ class CellAlgebra(GateAlgebra, Protocol):
 
 
 class Algebra(CellAlgebra, Protocol):
-    """Functions that a whole network needs."""
+    """Functions that a whole recurrent operation needs, in addition to those of one cell."""
 
     def stack(self, values: Sequence[Any], axis: int) -> Any:
         """Stack values along a new axis."""

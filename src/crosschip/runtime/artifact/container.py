@@ -101,16 +101,16 @@ def encode(
         yield from pieces
 
 
-def is_shipped(source: str | os.PathLike[str] | bytes) -> bool:
-    """Return whether a file or content begins like a shipped artifact, of any version."""
+def looks_like_shipped_file(source: str | os.PathLike[str] | bytes) -> bool:
+    """Return whether it begins like a shipped artifact of any version; nothing is verified."""
     beginning = _beginning(source, follow=True)
     return beginning.startswith(_FORMER_MAGIC) or (
         beginning.startswith(MAGIC) and not any(beginning[_SECRET_ID_OFFSET:])
     )
 
 
-def is_authenticated(source: str | os.PathLike[str] | bytes) -> bool:
-    """Return whether a file or content begins like an artifact in a cache, of any user."""
+def looks_like_cache_entry(source: str | os.PathLike[str] | bytes) -> bool:
+    """Return whether it begins like a signed artifact of a cache; the signature is not verified."""
     beginning = _beginning(source, follow=False)
     return beginning.startswith(MAGIC) and any(beginning[_SECRET_ID_OFFSET:])
 

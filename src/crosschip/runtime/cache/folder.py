@@ -33,7 +33,7 @@ from crosschip.runtime.artifact.container import (
     MissingArtifactError,
     Part,
     encode,
-    is_authenticated,
+    looks_like_cache_entry,
 )
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.entry import Entry
@@ -93,7 +93,7 @@ class Cache:
     that this process is writing.
 
     Attributes:
-        limit: the most bytes of all entries.
+        limit: the maximum size of all entries in bytes.
     """
 
     def __init__(self, folder: StrPath, limit: int | None = None) -> None:
@@ -101,7 +101,7 @@ class Cache:
 
         Args:
             folder: the folder, which is created for the user alone if it does not exist.
-            limit: the most bytes; by default `CROSSCHIP_CACHE_SIZE`, or 2 GiB.
+            limit: the maximum size in bytes; by default `CROSSCHIP_CACHE_SIZE`, or 2 GiB.
 
         Raises:
             CacheError: the folder cannot be created, the user's secret cannot be used, or
@@ -257,7 +257,7 @@ class Cache:
         """Remove damaged entries, abandoned files, and the least recently used entries.
 
         Args:
-            limit: the most bytes of the remaining entries.
+            limit: the maximum size of the remaining entries in bytes.
 
         Returns:
             The number of removed entries.
@@ -293,7 +293,7 @@ class Cache:
     def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
         """Return the files of entries, without files of other programs in the folder."""
         for path, status in _files(self._folder, _ENTRY):
-            if path.endswith(SUFFIX) or is_authenticated(path):
+            if path.endswith(SUFFIX) or looks_like_cache_entry(path):
                 yield path, status
 
     def _evict(self, size: int) -> None:

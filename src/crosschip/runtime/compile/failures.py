@@ -37,7 +37,7 @@ class FailureSearch:
     """Finds the operations at fault in the segments of one compilation.
 
     Args:
-        limit: the most compilations of parts.
+        limit: the maximum number of compilations of parts.
     """
 
     def __init__(self, limit: int = MAX_COMPILATIONS) -> None:

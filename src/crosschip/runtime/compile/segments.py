@@ -166,7 +166,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
                     )
                 raise failed.error from failed.error.__cause__
             count = _refuse(failed, placement, refusals, compilation, search)
-            logger.warning("%s; placing %d operations elsewhere", failed, count)
+            logger.warning("%s; placing %d operations on other devices", failed, count)
 
 
 @contextmanager

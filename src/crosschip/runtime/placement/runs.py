@@ -41,7 +41,7 @@ def fewest_runs(
 
 
 class _Graph:
-    """The tasks, their readers, and the most changes of colour on a path from each task."""
+    """The tasks, their readers, and the maximum number of colour changes on a path from each."""
 
     def __init__(self, colours: Sequence[str], readers: Sequence[Sequence[int]]) -> None:
         self.colours = colours

@@ -32,7 +32,7 @@ def sizes_from(
         types: the types of the model's inputs, by name.
         ranges: as for `compile`.
         profiles: as for `compile`.
-        specializations: the most sets of shapes with a program.
+        specializations: the maximum number of sets of shapes with a program.
 
     Raises:
         InputError: an argument is malformed, or does not fit the model's inputs.

@@ -35,7 +35,7 @@ class Pool(Generic[K, V]):
     Args:
         make: creates a missing value; called once even if many threads request the key.
         close: releases a dropped value when no thread uses it any more, given its number of uses.
-        most: the most values that are kept.
+        most: the maximum number of values that are kept.
 
     Attributes:
         hits: the number of requests whose value existed.

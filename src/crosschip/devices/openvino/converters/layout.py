@@ -76,7 +76,7 @@ accepts(layout.Flatten, types=MOVABLE, limit=check_empty)
 
 _BROADCAST = "shape: does not broadcast with the input"
 _MOST_COMPUTED = 16
-"""The most axes of a computed shape (quirk `computed-shape-of-many-axes`)."""
+"""The maximum length of a computed shape (quirk `computed-shape-of-many-axes`)."""
 
 
 def _check_expand(op: layout.Expand) -> Refusal | None:

@@ -17,7 +17,7 @@ from crosschip.passes.rewrite_operations import rebuild
 
 
 def heads_of_their_own(b: Builder, op: Attention) -> Sequence[Operand] | None:
-    """Repeat keys and values that several query heads share: OpenVINO expects one per head."""
+    """Repeat keys and values that query heads share: OpenVINO expects one of each per head."""
     heads, shared = (shape_of(operand)[1] for operand in (op.query, op.key))
     if heads == shared:
         return None

@@ -22,7 +22,7 @@ from crosschip.devices.openvino.lowering.elementwise import (
     zero_of_prelu,
 )
 from crosschip.devices.openvino.lowering.nan import nan_of_extreme, nan_of_function
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.hal import Converters
 from crosschip.ir import ElementType
 from crosschip.ops.standard import activation as activations

@@ -27,7 +27,7 @@ from crosschip.devices.openvino.lowering.reduction import (
     apart_from_scales,
 )
 from crosschip.devices.openvino.lowering.sampling import zero_for_no_samples
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.devices.openvino.quirks.shapes import integers
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Div, Mul

@@ -21,7 +21,7 @@ from crosschip.devices.openvino.converters import (
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering.creation import number_itself
 from crosschip.devices.openvino.lowering.layout import input_itself
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.ops.standard.convolution import Conv2D, Conv3D
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.indexing import Gather, GatherND

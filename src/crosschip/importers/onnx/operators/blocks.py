@@ -51,7 +51,10 @@ def _pixel_indices(
     dilations: tuple[int, ...],
     pads: tuple[int, ...],
 ) -> Array:
-    """Return each block element's flat pixel index per position; the pixel count if outside."""
+    """Return an array [elements of a block, positions] of flat pixel indices.
+
+    Elements in the padding get the number of pixels as their index.
+    """
     rank = len(image)
     if not rank == len(block) == len(strides) == len(dilations) == len(pads) // 2:
         raise ModelError(f"strides, dilations or pads are not those of {rank} axes")

@@ -191,7 +191,7 @@ def _make_recurrent(
     functions: Sequence[CellFunction],
     **states: Operand | None,
 ) -> None:
-    """Build the network over padded sequences, and set `Hidden` to its unpadded output."""
+    """Add a recurrent operation over padded sequences; set `Hidden` to its unpadded output."""
     x, offsets = op.input("Input"), op.levels("Input")[-1]
     zero = op.constant(np.zeros((), x.type.element_type.dtype), "zero")
     padded, _ = ragged.pad_sequences(op, x, offsets, zero)
