@@ -34,7 +34,7 @@ _EXTRA_RUNS = 8
 """The runs of step 2 in addition to those that halve all operations twice."""
 
 _MAX_PREFIXES = 16
-"""The most prefixes of the model that are tried."""
+"""The maximum number of prefixes of the model that are tried."""
 
 _BASE_RUNS, _FINAL_RUNS = 20, 5
 """The runs per failing operation in addition to four times the halvings; the runs of step 4."""

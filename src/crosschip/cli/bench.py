@@ -79,7 +79,7 @@ def command(
 
 
 def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
-    """Return the number of elements that are not finite, of each output with any."""
+    """Return, by output, the number of elements that are not finite, if there are any."""
     counts_by_output = {}
     for name, value in outputs.items():
         if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:

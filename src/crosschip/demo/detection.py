@@ -15,19 +15,19 @@ SHORT_SIDE = 736
 """A smaller picture is enlarged until its short side has this many pixels."""
 
 LONG_SIDE = 1984
-"""The most pixels of the long side, which takes precedence over `SHORT_SIDE`."""
+"""The maximum number of pixels of the long side, which takes precedence over `SHORT_SIDE`."""
 
 STRIDE = 32
 """The factor of both input sides, since the model halves its input five times."""
 
 CORE_PROBABILITY = 0.3
-"""The least probability of a pixel in a core."""
+"""The minimum probability of a pixel in a core."""
 
 QUAD_PROBABILITY = 0.5
-"""The least mean probability of a rectangle of text."""
+"""The minimum mean probability of a rectangle of text."""
 
 MIN_CORE_SIDE = 3.0
-"""The least side of a rectangle of text, in pixels of the map."""
+"""The minimum side of a rectangle of text, in pixels of the map."""
 
 UNCLIP_RATIO = 1.8
 """The distance that a core grows back, in units of its area divided by its perimeter.

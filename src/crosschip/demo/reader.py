@@ -15,10 +15,10 @@ Point: TypeAlias = tuple[float, float]
 """x from the left and y from the top, in pixels."""
 
 MIN_SCORE = 0.5
-"""The least score of a line of text."""
+"""The minimum score of a line of text."""
 
 MAX_SIDE = 16384
-"""The most pixels of a picture's side.
+"""The maximum number of pixels of a picture's side.
 
 OpenCV 4 warps at most twice as many, and the quad of a line that fills a picture is up to 1.9 times
 as large as the picture.

@@ -18,7 +18,7 @@ RECOGNIZER_WIDTHS = range(320, 3200 + 1, 32)
 """Widths in pixels of the recognizer's input: in steps, so that a device compiles few shapes."""
 
 TALL = 1.5
-"""The least ratio of height to width of a vertical line."""
+"""The minimum ratio of height to width of a vertical line."""
 
 TURNED_PROBABILITY = 0.9
 """The probability above which a line counts as upside down."""

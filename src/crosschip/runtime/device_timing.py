@@ -31,7 +31,7 @@ CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
 """
 
 PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004
-"""The most seconds to wait for idle threads, and the seconds of one observation."""
+"""The maximum number of seconds to wait for idle threads, and the seconds of one observation."""
 
 Run = Callable[[Mapping[str, Array]], object]
 

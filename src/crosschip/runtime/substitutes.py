@@ -39,7 +39,7 @@ class Substitutes:
         """Return the compiled model for the run that failed with an error.
 
         Raises:
-            DeviceLost, OutOfRange: there is none; the message says why.
+            DeviceLost, OutOfRange: no other device runs the model; the message says why.
         """
         if isinstance(error, DeviceLost):
             return self._without_device(error)
@@ -70,7 +70,8 @@ class Substitutes:
         """Return the model compiled for inputs beyond the range of a device.
 
         Raises:
-            OutOfRange: no other device runs what that one cannot; the message says why.
+            OutOfRange: no other device runs the operations that the device cannot; the message
+                says why.
         """
         with self._lock:
             if self._model_without_conditions is None:

@@ -24,7 +24,7 @@ _VALUE = re.compile(r"value\d+|extension\d+")
 _CONVERSION = "Reorder"
 """The prefix of the types of nodes that convert layouts."""
 _FAR = 10
-"""The most consecutive nodes with names that ONNX Runtime chose."""
+"""The maximum number of consecutive nodes with names that ONNX Runtime chose."""
 _KERNEL = "_kernel_time"
 _WITH_GRAPHS = ("If", "Loop", "Scan", "SequenceMap")
 

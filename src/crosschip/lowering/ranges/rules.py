@@ -266,7 +266,7 @@ def _reduce_prod(op: reduction.ReduceProd, ranges: KnownRanges) -> Range:
 
 
 _MAX_FACTORS = 64
-"""How many factors greater than 1 certainly overflow an integer."""
+"""The number of factors greater than 1 that certainly overflow an integer."""
 
 
 @range_of(reduction.ReduceMean)

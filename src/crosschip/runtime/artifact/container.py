@@ -41,7 +41,7 @@ _START = _PREAMBLE.size + _DIGEST_SIZE
 _MAX_HEADER = 2**24
 _ALIGNMENT = 64
 _MIN_MAPPED = 2**20
-"""The least size of a part for which the file is mapped, in bytes."""
+"""The minimum size of a part for which the file is mapped, in bytes."""
 
 Pieces = bytes | memoryview | Sequence[bytes | memoryview]
 """The bytes of a part, or buffers with the consecutive pieces."""

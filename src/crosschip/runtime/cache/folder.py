@@ -180,7 +180,7 @@ class Cache:
             self.discard(entry, str(error))
             return None
         if not self._read_only:
-            with suppress(OSError):  # removed meanwhile, but the open file is valid
+            with suppress(OSError):  # removed by another process, but the open file is valid
                 os.utime(path)
         return artifact
 
@@ -242,7 +242,7 @@ class Cache:
                         for _ in artifact.parts():
                             pass
                     entry = _entry_of(artifact)
-            except MissingArtifactError:  # removed meanwhile
+            except MissingArtifactError:  # removed by another process
                 continue
             except ArtifactError as error:
                 problem = str(error).removeprefix(f"{legible(path)}: ")
@@ -413,7 +413,7 @@ def _files(folder: str, name: str) -> Iterator[tuple[str, os.stat_result]]:
         ) from None
     for file in files:
         if re.fullmatch(name, file.name):
-            with suppress(FileNotFoundError):  # removed meanwhile
+            with suppress(FileNotFoundError):  # removed by another process
                 yield file.path, file.stat(follow_symlinks=False)
 
 

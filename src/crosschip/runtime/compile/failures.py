@@ -15,8 +15,9 @@ from crosschip.runtime.placement.segments import Segment, part_of
 logger = logging.getLogger("crosschip")
 
 MAX_COMPILATIONS = 96
-"""The most compilations of parts in one call of `compile`: enough for about ten failing operations
-among 128.
+"""The maximum number of compilations of parts in one call of `compile`.
+
+It suffices for about ten failing operations among 128.
 """
 
 

@@ -62,7 +62,7 @@ logger = logging.getLogger("crosschip")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The devices and options by which all parts of a model are compiled.
+    """The devices and options for compiling all parts of a model.
 
     Attributes:
         devices: the devices by name, in the order of preference.
@@ -352,7 +352,7 @@ def _specialized_program(
 
 @contextmanager
 def _compile_with(program: SpecializedProgram, compile: Compile) -> Iterator[None]:
-    """Replace a program's compile function meanwhile; close the program after an error."""
+    """Replace a program's compile function in the `with` block; close the program on an error."""
     later, program.compile = program.compile, compile
     try:
         yield

@@ -14,7 +14,7 @@ from crosschip.runtime.placement.partition import Entry, entry_of, matches, pars
 from crosschip.runtime.placement.sources import Source, sources_of
 
 _MAX_WARNINGS = 10
-"""The most entries without a match that get a warning each."""
+"""The maximum number of entries without a match that get a warning each."""
 
 logger = logging.getLogger("crosschip")
 

@@ -33,16 +33,16 @@ _ENDS_OF_MODEL = ("feed", "fetch")
 """The operators for inputs and outputs in Paddle's files; lists contain them."""
 
 _MAX_COMPARED = 1000
-"""The most lines that are compared with an entry without a match."""
+"""The maximum number of lines that are compared with an entry without a match."""
 
 _MAX_BYTES = 2**26
-"""The most bytes of a configuration: about 600 for each of 100,000 operators."""
+"""The maximum number of bytes of a configuration: about 600 for each of 100,000 operators."""
 
 _MAX_LINE_LENGTH = 2**18
-"""The most characters of a line: the names of some thousand operands."""
+"""The maximum number of characters of a line: the names of some thousand operands."""
 
 _MAX_QUOTED = 200
-"""The most characters of a line that a message quotes or compares with others."""
+"""The maximum number of characters of a line that a message quotes or compares with others."""
 
 
 @dataclass(frozen=True, slots=True)

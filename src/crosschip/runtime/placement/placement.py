@@ -483,7 +483,7 @@ def _problem(placement: Placement, constraints: Constraints) -> str:
 
 
 _SHOWN = 10
-"""The most fallbacks that an error lists."""
+"""The maximum number of fallbacks that an error lists."""
 
 
 def _unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:

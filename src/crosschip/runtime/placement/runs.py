@@ -12,7 +12,7 @@ from copy import copy
 from heapq import heappop, heappush
 
 _SEARCH_BUDGET = 500_000
-"""The most task visits of the exact search; after them, the greedy order is used."""
+"""The maximum number of task visits of the exact search; after them, the greedy order is used."""
 
 _DONE = -1
 

@@ -91,7 +91,7 @@ class Pool(Generic[K, V]):
             begun.result()
 
     def release(self, lease: Lease[V], *, used: bool = True) -> None:
-        """Release a lease; it counts as a use unless told otherwise."""
+        """Release a lease; it counts as a use by default."""
         with self._lock:
             lease.users -= 1
             lease.uses += used
