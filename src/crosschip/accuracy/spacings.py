@@ -83,7 +83,7 @@ def _low_bit_error(operation: MatMulNBits, arrays: Arrays) -> float:
 
 
 def _cancellation(operation: Normalization, input: Array) -> float:
-    """Return the error factor of a variance computed as `mean(x * x) - mean(x) ** 2`, at most."""
+    """Return a bound of the error factor of a variance as `mean(x * x) - mean(x) ** 2`."""
     if isinstance(operation, LayerNormalization):
         rows = math.prod(input.shape[: operation.begin_norm_axis % input.ndim])
     else:

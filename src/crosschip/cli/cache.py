@@ -28,7 +28,7 @@ Archive = Annotated[Path, typer.Argument(help="A file of cache entries.")]
 
 @app.command("list")
 def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
-    """List what is kept, the most recently used first; programs are not read for that."""
+    """List the entries of the cache, the most recently used first, without reading programs."""
     cache = _cache(folder)
     listing = cache.listing(whole=False)
     if as_json:
@@ -43,7 +43,7 @@ def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -
 
 @app.command()
 def verify(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
-    """Read and check everything that is kept; the exit status is 1 if something is damaged."""
+    """Read and check all entries of the cache; the exit status is 1 if one is damaged."""
     cache = _cache(folder)
     with showing_progress(f"checking {cache.folder}"):
         listing = cache.listing()
@@ -76,7 +76,7 @@ def clear(
     ] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Remove what is kept: all of it, or what the options say."""
+    """Remove all entries of the cache, or those that the options select."""
     cache = _cache(folder)
     removed = cache.prune(max_mb * 2**20 if max_mb is not None else inf if damaged else 0)
     remaining = cache.listing(whole=False)

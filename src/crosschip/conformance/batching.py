@@ -56,7 +56,7 @@ class BatchRunner:
             yield from self._in_halves(program)
         for fault in wrong:
             result = self.alone(fault.case)
-            yield _blamed(result, fault.others, fault.detail)
+            yield _to_joint_failure(result, fault.others, fault.detail)
         for id in ids:
             if id not in known:
                 yield self.alone(id)
@@ -67,11 +67,13 @@ class BatchRunner:
         halves = program.cases[:middle], program.cases[middle:]
         results = [result for half in halves for result in self.results(half)]
         if not program.refused and all(r.verdict is not Verdict.FAIL for r in results):
-            results[:1] = [_blamed(r, len(program.cases) - 1, program.detail) for r in results[:1]]
+            results[:1] = [
+                _to_joint_failure(r, len(program.cases) - 1, program.detail) for r in results[:1]
+            ]
         yield from results
 
 
-def _blamed(result: Result, others: int, detail: str) -> Result:
+def _to_joint_failure(result: Result, others: int, detail: str) -> Result:
     """Return the result of a case that was wrong in a program with others and then ran alone.
 
     A pass becomes a failure of the joint program; other results are unchanged.

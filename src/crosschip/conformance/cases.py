@@ -124,7 +124,7 @@ def case_of(id: str) -> Case:
     operator = id.partition("/")[0]
     if f"{operator}/{RANDOM}/" in id:
         return _random_case(id)
-    variation = _varied_by_id(operator).get(id)
+    variation = _variations_by_id(operator).get(id)
     return variation or _case_of_row(id)
 
 
@@ -176,15 +176,15 @@ def _random_case(id: str) -> Case:
 
 
 @lru_cache(maxsize=8)
-def _varied_by_id(operator: str) -> dict[str, Case]:
+def _variations_by_id(operator: str) -> dict[str, Case]:
     """Return the cases of an operator except rows of settings, or all checks, by id."""
     if operator == DEVICE:
         return {case.id: case for case in all_cases(DEVICE)}
-    return {case.id: case for case in _varied(all_operators()[operator], quick=False)}
+    return {case.id: case for case in _vary_examples(all_operators()[operator], quick=False)}
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
-    yield from _varied(operator, quick=quick)
+    yield from _vary_examples(operator, quick=quick)
     base, per_slot = _MIXTURES
     count = (base + per_slot * len(operator.slots)) * (1 if quick else _TIMES_AS_MANY)
     yielded: set[str] = set()
@@ -198,7 +198,7 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
             yield case
 
 
-def _varied(operator: type[Operator], *, quick: bool) -> Iterator[Case]:
+def _vary_examples(operator: type[Operator], *, quick: bool) -> Iterator[Case]:
     """Generate the variations of an operator's examples, and the invalid uses."""
     once = set(_QUICK_ONCE)
     for index, arguments in enumerate(examples_of(operator)):

@@ -156,8 +156,8 @@ def unused_input(device: Device, options: Options) -> None:
 @check("saved/round-trip")
 def round_trip(device: Device, options: Options) -> None:
     """Check that a saved and loaded program computes the same."""
-    model, inputs = _weighted(device, options)
-    saved, expected = _saved(device, options, model, inputs)
+    model, inputs = _model_with_weights(device, options)
+    saved, expected = _save_and_run(device, options, model, inputs)
     _expect(_run(device.load(saved, model, options), inputs), expected, "a loaded program")
 
 
@@ -165,7 +165,7 @@ def round_trip(device: Device, options: Options) -> None:
 def two_programs(device: Device, options: Options) -> None:
     """Check that saved programs of two models are not confused."""
     pairs = [simple(device, options, skip) for skip in (0, 1)]
-    saved_programs = [_saved(device, options, model, inputs) for model, inputs in pairs]
+    saved_programs = [_save_and_run(device, options, model, inputs) for model, inputs in pairs]
     for (model, inputs), (saved, expected) in zip(pairs, saved_programs, strict=True):
         actual = _run(device.load(saved, model, options), inputs)
         _expect(actual, expected, "a loaded program, with another one saved beside it,")
@@ -368,7 +368,7 @@ def _compare(device: Device, options: Options, build: Build) -> None:
 
 def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[str, Any]]:
     """Return a supported operator of one tensor whose output has the input's type."""
-    for operator, arguments, model in _supported(device, options):
+    for operator, arguments, model in _supported_examples(device, options):
         if len(model.inputs) == len(model.outputs) == 1:
             (x,), (output,) = model.inputs.values(), model.outputs.values()
             if x.type == output.type and x.type.element_type is ElementType.FLOAT32:
@@ -379,7 +379,7 @@ def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[
 def simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list[Array]]:
     """Return a model of one supported operation, of the first supported operator or a later one."""
     types: set[str] = set()
-    for operator, arguments, model in _supported(device, options):
+    for operator, arguments, model in _supported_examples(device, options):
         only_random = all(sample.value is None for _, sample in samples(arguments))
         floats = all(o.type.element_type is ElementType.FLOAT32 for o in model.inputs.values())
         if model.inputs and only_random and floats:
@@ -389,7 +389,7 @@ def simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list
     raise Declined("DEVICE: supports too few operators on float32 tensors")
 
 
-def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
+def _model_with_weights(device: Device, options: Options) -> tuple[Model, list[Array]]:
     """Return a model with a constant of a kilobyte, or a simple one if no operator supports it."""
     weights = np.linspace(0.5, 1.5, 512, dtype=np.float32).reshape(16, 32)
     for operator in (Mul, Add, MatMul):
@@ -402,7 +402,7 @@ def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
     return simple(device, options)
 
 
-def _supported(
+def _supported_examples(
     device: Device, options: Options
 ) -> Iterator[tuple[type[Operator], dict[str, Any], Model]]:
     for operator in operators().values():
@@ -430,7 +430,7 @@ def _run(program: Program, inputs: Sequence[Array]) -> Sequence[Array]:
         program.close()
 
 
-def _saved(
+def _save_and_run(
     device: Device, options: Options, model: Model, inputs: list[Array]
 ) -> tuple[bytes, Sequence[Array]]:
     """Return a program's saved form and its outputs."""

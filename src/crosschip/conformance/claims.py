@@ -50,7 +50,7 @@ def claims_of(device: type[Device], path: Path | None = None) -> Claims:
     """Read the claims in the file beside the device's module, or in `path`; none without a file.
 
     Raises:
-        InputError: the file cannot be read, or does not say what it must.
+        InputError: the file cannot be read, or an entry is malformed.
     """
     if path is None:
         path = Path(inspect.getfile(device)).with_name(FILE_NAME)

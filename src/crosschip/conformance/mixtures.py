@@ -121,7 +121,7 @@ class _Search:
             if gain > most:
                 most, best = gain, (index, row)
         index, row = best
-        use, row = self._applied(index, row, random)
+        use, row = self._apply_row(index, row, random)
         self._covered.update(self._groups(index, row))
         return index, row, use
 
@@ -151,7 +151,7 @@ class _Search:
         key = (index, setting.words)
         return key in self._accepted or self._refusals[key] < _MOST_REFUSALS
 
-    def _applied(
+    def _apply_row(
         self, index: int, row: Sequence[Setting], random: Random
     ) -> tuple[Use, list[Setting]]:
         """Apply a row to an example; return the use and the settings that inference accepted."""

@@ -229,10 +229,10 @@ class _Work:
         clock.lap()
         result = runner.run(id)
         if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in id and not self.stopped:
-            return self._shrunk(runner, self._cases[id], result)
+            return self._shrink(runner, self._cases[id], result)
         return result
 
-    def _shrunk(self, runner: Runner, case: Case, result: Result) -> Result:
+    def _shrink(self, runner: Runner, case: Case, result: Result) -> Result:
         """Shrink a failure to the smallest use that fails in the same way, for the first few."""
         how = failure_kind(result.detail)
         self._failures[case.operator, how] += 1

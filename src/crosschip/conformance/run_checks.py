@@ -73,7 +73,7 @@ def many(device: Device, options: Options) -> None:
 @check("session/carried")
 def carried(device: Device, options: Options) -> None:
     """Check that two sessions of one program carry separate states from run to run."""
-    model = _accumulating(device, options)
+    model = _accumulating_model(device, options)
     program = device.compile(model, options)
     try:
         sessions = [program.session([Carried(output=1, input=1)]) for _ in range(2)]
@@ -113,7 +113,7 @@ def same_operand_twice(device: Device, options: Options) -> None:
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
     for operator in (Add, Sub, Mul):
         b.output(operator.type, b.add(operator, x, x))
-    model = _supported(device, b.build(), options)
+    model = _require_support(device, b.build(), options)
     inputs = inputs_of(model, 0)
     program = device.compile(model, options)
     try:
@@ -141,7 +141,7 @@ def many_runs(device: Device, options: Options) -> None:
 def close_beside(device: Device, options: Options) -> None:
     """Check that a program still runs after other programs of the same model are closed."""
     try:
-        model = _with_constants(device, options, 5)
+        model = _model_with_constants(device, options, 5)
         inputs = inputs_of(model, 0)
     except Declined:
         model, inputs = simple(device, options)
@@ -162,7 +162,7 @@ def close_beside(device: Device, options: Options) -> None:
 @check("runs/other-constants")
 def other_constants(device: Device, options: Options) -> None:
     """Check that models that differ only in their constants have different programs."""
-    models = [_with_constants(device, options, factor) for factor in (1, 2)]
+    models = [_model_with_constants(device, options, factor) for factor in (1, 2)]
     programs = [device.compile(model, options) for model in models]
     try:
         for model, program in zip(models, programs, strict=True):
@@ -181,7 +181,7 @@ def saved_constants(device: Device, options: Options) -> None:
     If the device declares that its saved programs hold the weights, the program is loaded with a
     model without the large constants, as the runtime does.
     """
-    model = _with_constants(device, options, 3)
+    model = _model_with_constants(device, options, 3)
     inputs = inputs_of(model, 0)
     expected = ReferenceProgram(model).run(inputs)
     holds_weights = device.capabilities().holds_weights
@@ -198,13 +198,13 @@ def _expect_close(actual: Array, expected: Array, what: str) -> None:
         raise Failed(f"{what}: {actual.tolist()} instead of {expected.tolist()}")
 
 
-def _accumulating(device: Device, options: Options) -> Model:
+def _accumulating_model(device: Device, options: Options) -> Model:
     """Return a model of x and a state that computes x * state and x + state."""
     b = Builder("accumulating")
     x, state = (b.input(name, TensorType(ElementType.FLOAT32, (2, 3))) for name in ("x", "state"))
     b.output("y", b.add(Mul, x, state))
     b.output("state", b.add(Add, x, state))
-    return _supported(device, b.build(), options)
+    return _require_support(device, b.build(), options)
 
 
 def _without_large_reals(model: Model) -> Model:
@@ -227,7 +227,7 @@ _TYPES: Sequence[ElementType] = (
 )
 
 
-def _with_constants(device: Device, options: Options, factor: int) -> Model:
+def _model_with_constants(device: Device, options: Options, factor: int) -> Model:
     """Return a model with three constants of each type that the device supports.
 
     The added ones have the same elements, as a row and as a column; the third is a matrix of up to
@@ -270,7 +270,7 @@ def _takes(
     return bool(support_of(device, b.build(), options))
 
 
-def _supported(device: Device, model: Model, options: Options) -> Model:
+def _require_support(device: Device, model: Model, options: Options) -> Model:
     for operation in model.operations:
         answer = device.supports(operation, options)
         if not answer:

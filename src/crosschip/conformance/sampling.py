@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from crosschip.conformance.draw import Draw
-from crosschip.conformance.random_changes import RANDOM_CHANGES, redrawn, resize
+from crosschip.conformance.random_changes import RANDOM_CHANGES, redraw, resize
 from crosschip.conformance.uses import Use, draws, is_small, is_valid, replaced, use_of
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.examples import Example, Sample
@@ -84,7 +84,7 @@ def _later(use: Use, random: Random) -> Example:
         inputs = [name for name, draw in draws(later.arguments).items() if not draw.constant]
         if inputs:
             name = random.choice(inputs)
-            other = redrawn(draws(later.arguments)[name], later, random)
+            other = redraw(draws(later.arguments)[name], later, random)
             changed = replaced(later.arguments, {name: other})
             if is_small(use.operator, changed):
                 later = replace(later, arguments=changed)

@@ -64,7 +64,7 @@ def chosen_cases(
         InputError: no case meets the conditions; the message lists what exists.
     """
     if case and not _is_pattern(case):
-        return iter([_named(case)])
+        return iter([_find_case(case)])
     named = names_of(operators)
     unknown = sorted(named - {DEVICE} - all_operators().keys())
     if unknown:
@@ -116,7 +116,7 @@ def _is_pattern(text: str) -> bool:
     return any(wildcard in text for wildcard in "*?[")
 
 
-def _named(id: str) -> Case:
+def _find_case(id: str) -> Case:
     try:
         return case_of(id)
     except KeyError:

@@ -89,7 +89,7 @@ def sensitivity(
         size: the minimum for the largest magnitude of each output.
     """
     generator, moved = np.random.default_rng(0), [0.0] * len(expected)
-    model, held = _opened(model, random)
+    model, held = _constants_to_inputs(model, random)
     inputs = [*inputs, *held]
     program = ReferenceProgram(_in_steps(model))
     for _ in range(_TRIES):
@@ -105,7 +105,7 @@ def sensitivity(
     return moved
 
 
-def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
+def _constants_to_inputs(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
     """Turn constants with some names into inputs; return the model and their elements."""
     held = [o for o in model.constants if o.name in names and o.type.element_type in FLOATS]
     if not held:

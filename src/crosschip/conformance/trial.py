@@ -197,7 +197,7 @@ class _Trial:
     def run(self, run: Run, where: str) -> None:
         """Run the program and compare, or expect it to reject the run as the reference does."""
         try:
-            outputs = self._called(run, where, lambda inputs: [self._program.run(inputs)])
+            outputs = self._check_call(run, where, lambda inputs: [self._program.run(inputs)])
         except DeclinedSizes as error:
             self.declined.append(str(error))
             return
@@ -211,7 +211,7 @@ class _Trial:
             self._device, self._program, self._model, run.inputs, run.expected
         ):
             try:
-                self._called(run, f"{name}: ", invocation)
+                self._check_call(run, f"{name}: ", invocation)
             except Misbehaviour as error:
                 raise Failed(f"{name}: {error}") from None
 
@@ -222,7 +222,7 @@ class _Trial:
         grown = growth(lambda: self._program.run(run.inputs))
         if grown > LARGEST_GROWTH:
             raise Failed(f"memory grows by {grown} bytes with each run on the same inputs")
-        self._called(run, "after many runs: ", lambda inputs: [self._program.run(inputs)])
+        self._check_call(run, "after many runs: ", lambda inputs: [self._program.run(inputs)])
 
     def check_kept(self) -> None:
         """Raise `Failed` if outputs have changed since they were returned."""
@@ -231,7 +231,7 @@ class _Trial:
                 if output.tobytes() != copy.tobytes():
                     raise Failed(f"{name}: changed when the program ran again")
 
-    def _called(self, run: Run, where: str, invocation: Invocation) -> bool:
+    def _check_call(self, run: Run, where: str, invocation: Invocation) -> bool:
         """Compare the results of a call; false if it rejects a run that it may reject."""
         before = [array.copy() for array in run.inputs]
         try:
@@ -360,7 +360,7 @@ def _run(
     except Exception as error:
         raise Unsound(f"reference: {type(error).__name__}: {error}") from error
     for operand, array in zip(model.outputs.values(), expected, strict=True):
-        wrong = _unlike(operand.type, array)
+        wrong = _type_difference(operand.type, array)
         if wrong:
             raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
     left = latitude(model, inputs, expected)
@@ -381,7 +381,7 @@ def _names_slot(model: Model, refusal: str) -> bool:
     return isinstance(operation, Operator) and any(s.name == named for s in operation.slots)
 
 
-def _unlike(type_: TensorType, array: Array) -> str:
+def _type_difference(type_: TensorType, array: Array) -> str:
     """Return how the type or shape of an array differs from the inferred one; empty if equal."""
     if array.dtype != type_.element_type.dtype:
         return f"has elements of type {array.dtype}"

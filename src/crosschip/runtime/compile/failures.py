@@ -59,10 +59,10 @@ class FailureSearch:
         """
         segment = failed.segment
         bisection: Bisection[Operation, CompileError] = Bisection(
-            partial(_error_of, segment, device, options), _named, self._remaining
+            partial(_error_of, segment, device, options), _named_operations, self._remaining
         )
         atoms = segment.operations
-        if not _named(failed.error, atoms) and len(atoms) > 1:
+        if not _named_operations(failed.error, atoms) and len(atoms) > 1:
             logger.warning(
                 "%s: does not compile %s (%d operations) and names none; looking for those at "
                 "fault in at most %d compilations of parts",
@@ -89,7 +89,7 @@ class FailureSearch:
         return message
 
 
-def _named(error: CompileError, operations: Sequence[Operation]) -> Sequence[Operation]:
+def _named_operations(error: CompileError, operations: Sequence[Operation]) -> Sequence[Operation]:
     return [operation for operation in operations if operation.name in error.operations]
 
 

@@ -30,13 +30,13 @@ converters = Converters[Graph, Value](FLOAT_TYPES, device="openvino")
 converts = converters.converts
 
 
-def _replaced(_: Graph, op: Operator) -> Node:
+def _raise_unlowered(_: Graph, op: Operator) -> Node:
     raise AssertionError(f"a pass replaces {op.type}")
 
 
 def accepts(*operators: type[Operator], **rules: Any) -> None:
     """Register the rules of operators that passes replace before conversion."""
-    converts(*operators, **rules)(_replaced)
+    converts(*operators, **rules)(_raise_unlowered)
 
 
 def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:

@@ -179,7 +179,7 @@ def _align_sequences(op: Context) -> None:
 
 @imports("beam_search")
 def beam_search(op: Context) -> None:
-    """Import one step of a beam search: the best ids of each source, in the order of their beams.
+    """Import one step of a beam search: the best ids of each source, in the order of beams.
 
     A source is a sequence of rows, one for each beam. A beam that has ended continues with the end
     id. A source whose beams have all ended is removed. For equal scores, later beams win.

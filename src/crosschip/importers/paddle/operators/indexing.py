@@ -105,7 +105,7 @@ def _look_up(op: Context, indices: Operand) -> None:
 
 @imports("lookup_table_dequant")
 def lookup_table_dequant(op: Context) -> None:
-    """Import rows of a table of quantized bytes, dequantized; each float32 holds four bytes.
+    """Gather and dequantize rows of a table of bytes; each float32 holds four bytes.
 
     A byte `b` is `low + b * (high - low) / 256`; a row begins with the float32 `low` and `high`.
     """
@@ -256,7 +256,7 @@ def _nonnegative_index(op: Context, bound: Operand, size: Operand) -> Operand:
 
 @imports("index_sample")
 def index_sample(op: Context) -> None:
-    """Import the elements of each row at the columns in the same row of the indices."""
+    """Gather the elements of each row at the columns in the same row of the indices."""
     op.make(GatherElements, op.input(), op.input("Index"), 1)
 
 

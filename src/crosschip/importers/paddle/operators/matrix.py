@@ -58,7 +58,7 @@ def matmul(op: Context) -> None:
 
 @imports("mul")
 def mul(op: Context) -> None:
-    """Import the oldest product: contract `x`'s axes from `x_num_col_dims` on with `y`'s first."""
+    """Contract `x`'s axes from `x_num_col_dims` on with `y`'s first axes: the oldest product."""
     x, y = op.input("X"), op.input("Y")
     x_rows, y_rows = op.integer("x_num_col_dims", 1), op.integer("y_num_col_dims", 1)
     factors = _columns(op, x, x_rows), _matrix(op, y, y_rows)
@@ -119,7 +119,7 @@ def determinant(op: Context) -> None:
 
 @imports("inverse")
 def inverse(op: Context) -> None:
-    """Import the inverse of square matrices, by Gauss-Jordan elimination with partial pivoting."""
+    """Invert square matrices by Gauss-Jordan elimination with partial pivoting."""
     x = op.input("Input")
     rows = ragged.arange(op, ragged.size(op, x, -1))
     element = x.type.element_type

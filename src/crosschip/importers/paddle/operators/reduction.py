@@ -136,7 +136,7 @@ def cumprod(op: Context) -> None:
 
 @imports("softmax_with_cross_entropy")
 def softmax_with_cross_entropy(op: Context) -> None:
-    """Import the cross entropy with class indices or, if `soft_label`, with class probabilities."""
+    """Compute the cross entropy with class indices or, if `soft_label`, class probabilities."""
     logits, axis = op.input("Logits"), op.integer("axis", -1)
     label = op.input("Label")
     if op.flag("use_softmax", True):

@@ -73,7 +73,7 @@ def _bounds(op: Context, offsets: Operand) -> tuple[Operand, Operand]:
 
 @imports("sequence_expand")
 def sequence_expand(op: Context) -> None:
-    """Import each sequence or row, repeated by the length of the corresponding sequence of `Y`."""
+    """Repeat each sequence or row by the length of the corresponding sequence of `Y`."""
     x, levels = op.input(), op.levels("Y")
     level = op.integer("ref_level", -1)
     if not -1 <= level < len(levels):
@@ -93,7 +93,7 @@ def sequence_expand(op: Context) -> None:
 
 @imports("sequence_expand_as")
 def sequence_expand_as(op: Context) -> None:
-    """Import each row, repeated by the length of the corresponding sequence of `Y`."""
+    """Repeat each row by the length of the corresponding sequence of `Y`."""
     offsets = op.levels("Y")[0]
     sequence, _ = ragged.sequence_positions(op, ragged.lengths(op, offsets))
     op.make(Gather, op.input(), sequence, 0)
@@ -126,7 +126,7 @@ def sequence_unpad(op: Context) -> None:
 
 @imports("sequence_pool")
 def sequence_pool(op: Context) -> None:
-    """Import a reduction of each sequence to one row; `pad_value` for an empty sequence."""
+    """Reduce each sequence to one row; `pad_value` for an empty sequence."""
     kind, x, levels = op.text("pooltype", "AVERAGE"), op.input(), op.levels()
     if kind not in _POOLS:
         raise ModelError(f"pooltype: {kind!r} is not one of {', '.join(_POOLS)}")
@@ -176,7 +176,7 @@ def _make_max_index(op: Context, x: Operand, padded: Operand, offsets: Operand) 
 
 @imports("sequence_reshape")
 def sequence_reshape(op: Context) -> None:
-    """Import rows reshaped to another width, with the LoD scaled accordingly."""
+    """Reshape rows to another width, and scale the LoD accordingly."""
     x, width, offsets = op.input(), op.integer("new_dim"), op.levels()[0]
     old = (x.type.shape or (None, None))[1:]
     if len(old) != 1 or not isinstance(old[0], int) or width < 1:
@@ -241,7 +241,7 @@ def im2sequence(op: Context) -> None:
 
 @imports("var_conv_2d")
 def var_conv_2d(op: Context) -> None:
-    """Import a convolution of images of different sizes, padded by half of the kernel.
+    """Convolve images of different sizes, padded by half of the kernel.
 
     Each image, and each result, is a sequence of numbers: [InputChannel, height, width] flattened.
     The heights and widths are the lengths of the sequences of ROW and COLUMN, or in Paddle Lite of
@@ -393,7 +393,7 @@ def split_lod_tensor(op: Context) -> None:
 
 @imports("merge_lod_tensor", "merge_lod_tensor_infer")
 def merge_lod_tensor(op: Context) -> None:
-    """Import the rows of two tensors, merged by a mask that selects the tensor of each next row."""
+    """Merge the rows of two tensors by a mask that selects the tensor of each next row."""
     _check_no_sequences(op, "X")
     mask = op.add(Reshape, op.input("Mask"), (-1,))
     true_rows, false_rows = op.input("InTrue"), op.input("InFalse")

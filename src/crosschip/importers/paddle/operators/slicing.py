@@ -30,7 +30,7 @@ def slice(op: Context) -> None:
 
 @imports("strided_slice")
 def strided_slice(op: Context) -> None:
-    """Import a slice with steps; backward, an end of -1 means before the first element."""
+    """Slice with steps; with a negative step, an end of -1 means before the first element."""
     x, axes = op.input("Input"), op.integers("axes")
     strides = op.integers_or_tensor("strides", "StridesTensor", "StridesTensorList")
     ends = op.integers_or_tensor("ends", "EndsTensor", "EndsTensorList")
