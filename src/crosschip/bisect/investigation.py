@@ -112,8 +112,8 @@ class Investigation:
         if self._unjudged:
             report.notes.append(
                 f"{report.device} shows few results at once, so {len(self._unjudged)} operations "
-                f"were tried in company only, where errors may hide each other; look at each by "
-                f"itself with thorough"
+                f"were only tried together with others, where errors may hide each other; "
+                f"`thorough` tries each one separately"
             )
 
     def _piece_count(self) -> int:

@@ -142,7 +142,7 @@ def _print(report: Mapping[str, object]) -> None:
     for name, counts in not_finite.items():
         listed = ", ".join(f"{counts[kind]} {kind}" for kind in ("nan", "infinite") if counts[kind])
         console.print(
-            f"output {name!r} holds what is no number: {listed} of {counts['elements']} elements; "
-            f"what was timed may not be what you want to time",
+            f"output {name!r} has elements that are no numbers: {listed} of {counts['elements']}; "
+            f"the time may not be representative",
             highlight=False,
         )

@@ -121,7 +121,7 @@ def command(
 @contextmanager
 def _progress() -> Iterator[Callable[[int, str], None]]:
     """Show each run and its duration: on a terminal in one line, in a log from time to time."""
-    now = "recording what is right"
+    now = "recording the expected results"
     begin = last_line = monotonic()
 
     def line() -> str:

@@ -12,7 +12,7 @@ import typer
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, showing_progress
 
-app = typer.Typer(help="Drivers in processes of their own.", no_args_is_help=True)
+app = typer.Typer(help="Driver processes.", no_args_is_help=True)
 
 Sockets = Annotated[
     list[Path] | None,
@@ -139,7 +139,7 @@ def stop(
         document(stopped)
         return
     for each in stopped:
-        how = "killed, as it did not end by itself" if each["killed"] else "ended"
+        how = "killed, because it did not end in time" if each["killed"] else "ended"
         console.print(f"{each['device']}, process {each['process']}: {how}", highlight=False)
     if not stopped:
         console.print("no driver runs")
@@ -150,7 +150,7 @@ def replay(
     file: Annotated[Path, typer.Argument(help="A quarantined run.")],
     device: Annotated[
         str | None,
-        typer.Option(help="The device to run it on; the one whose process it ended if left out."),
+        typer.Option(help="The device to run it on; by default the device whose process it ended."),
     ] = None,
     timeout: Annotated[
         float, typer.Option(min=1, help="Seconds after which the run counts as hanging.")

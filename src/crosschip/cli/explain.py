@@ -180,7 +180,7 @@ def _print(placement: Placement) -> None:
         for name, value in values.items()
     ]
     if settings:
-        table("What engines are told", ("device", "setting", "value"), settings)
+        table("Settings of the engines", ("device", "setting", "value"), settings)
     if placement.conditions:
         table(
             "What devices need of each run",

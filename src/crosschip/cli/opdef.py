@@ -123,7 +123,8 @@ def diff(
 @app.command()
 def export(
     device: Annotated[
-        list[str] | None, typer.Option("--device", help="A device to ask what it supports.")
+        list[str] | None,
+        typer.Option("--device", help="A device whose supported operators are exported."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="The file to write; standard output if left out.")

@@ -132,7 +132,7 @@ def _print(tuning: Tuning) -> None:
     )
     console.print(str(tuning), highlight=False)
     if tuning.remembered:
-        console.print("found earlier, and remembered", highlight=False)
+        console.print("the result of an earlier search, from the cache", highlight=False)
 
 
 def _note(trial: Trial, tuning: Tuning) -> str:

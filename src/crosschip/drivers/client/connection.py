@@ -143,7 +143,7 @@ class Connection:
         self._channel = Channel(end)
         if user != os.geteuid():
             end.close()
-            raise DeviceError(f"{path}: somebody else serves there")
+            raise DeviceError(f"{path}: a process of another user serves this socket")
         self._timeouts = timeouts
         self._numbers = count(1)
         self._pending: dict[int, _Waiter] = {}
@@ -304,7 +304,7 @@ class Connection:
             answer = messages.decode_answer(view)
         except msgspec.MsgspecError as error:
             close_all(descriptors)
-            raise self._fail(f"sent what is no message ({error})") from None
+            raise self._fail(f"sent an invalid message ({error})") from None
         waiter = self._pending.get(answer.number)
         if waiter is None:  # an interrupted request's, or a pong
             close_all(descriptors)

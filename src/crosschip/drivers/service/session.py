@@ -377,7 +377,7 @@ class Session:
         prepared.check_shapes([tensor.shape for tensor in request.inputs])
         if len(request.outputs) != len(prepared.outputs):
             raise ProtocolError(
-                f"{len(request.outputs)} places came for {len(prepared.outputs)} outputs"
+                f"{len(request.outputs)} output locations for {len(prepared.outputs)} outputs"
             )
         inputs = [
             self._value(prepared, index, tensor) for index, tensor in enumerate(request.inputs)

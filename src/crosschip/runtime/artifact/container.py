@@ -181,7 +181,7 @@ class Artifact:
             writer = "an earlier" if version < FORMAT_VERSION else "a later"
             raise self.error(
                 f"has format version {version}, not {FORMAT_VERSION}: {writer} crosschip wrote it, "
-                f"so what it holds must be compiled again"
+                f"so its content must be compiled again"
             )
         if secret_id != _secret_id(secret):
             raise self.error(_secret_mismatch(secret_id, secret))

@@ -373,7 +373,7 @@ def _try_to_write(folder: str) -> None:
 def _warn_read_only(folder: str, why: str) -> None:
     """Log once in a process that programs are not stored."""
     logger.warning(
-        "cache folder %s: %s; what is compiled now is not kept: %s",
+        "cache folder %s: %s; new programs are not stored: %s",
         legible(folder), why, _ADVICE,
     )  # fmt: skip
 

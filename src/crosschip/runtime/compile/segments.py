@@ -314,7 +314,7 @@ def load_shape_programs(
     if absent:
         raise ValueError(f"the file does not say that it needs {absent[0]!r}")
     if len(header.shapes) > compilation.options.sizes.specializations:
-        raise ValueError(f"there are {len(header.shapes)}, and so many are not kept")
+        raise ValueError(f"it has {len(header.shapes)} sets of shapes, over `specializations`")
     compilation = replace(compilation, buckets=buckets_from(header.buckets))
     words: set[CacheWord] = set()
     program = _specialized_program(segment, header.devices, compilation, words)

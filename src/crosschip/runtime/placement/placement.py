@@ -477,8 +477,8 @@ def _problem(placement: Placement, constraints: Constraints) -> str:
     if len(placement.fallbacks) > _SHOWN:
         lines.append(f"  and {len(placement.fallbacks) - _SHOWN} more")
     return (
-        f"{len(placement.fallbacks)} of its operations do not go to the first device, which "
-        f"`strict` demands:\n" + "\n".join(lines)
+        f"{len(placement.fallbacks)} of its operations are not placed on the first device, as "
+        f"`strict` requires:\n" + "\n".join(lines)
     )
 
 

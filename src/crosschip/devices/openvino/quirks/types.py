@@ -198,7 +198,7 @@ def chained_bytes(x: Node) -> Node:
 
 @quirk(
     when="a program that was loaded is saved",
-    what="writes what it cannot read",
+    what="writes data that it cannot read",
     avoided_by=program.OpenVinoProgram.save,
     inputs=[[1]],
     right=[1],

@@ -35,7 +35,7 @@ def col2im(node: Node) -> Operand:
     channels = columns // size
     indices = _pixel_indices(image, block, strides, dilations, pads)
     if indices.shape != (size, count):
-        raise ModelError(f"there are {indices.shape[1]} places of a block, but {count} blocks")
+        raise ModelError(f"a block has {indices.shape[1]} positions, but there are {count} blocks")
     by_index = node.add(Reshape, node[0], (batch, channels, size * count))
     by_index = node.add(Transpose, by_index, (2, 0, 1))
     zeros = np.zeros((pixels + 1, batch, channels), node[0].type.element_type.dtype)

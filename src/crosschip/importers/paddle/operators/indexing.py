@@ -274,7 +274,7 @@ _REDUCTIONS = {
 def put_along_axis(op: Context) -> None:
     """Import `put_along_axis`: the input with elements scattered along an axis."""
     if not op.flag("Include_self", True):
-        raise UnsupportedError("Include_self False: what is there always counts; export with True")
+        raise UnsupportedError("Include_self False: elements are always included; export with True")
     x, indices, value = op.input("Input"), op.input("Index"), op.input("Value")
     updates = op.add(Expand, op.as_type(value, x.type.element_type), op.shape(indices))
     reduction = op.option("Reduce", _REDUCTIONS, "assign")
