@@ -39,9 +39,9 @@ def command(
     runs: Annotated[int, typer.Option(min=1, help="The number of runs of each.")] = 50,
     as_json: _options.Json = False,
 ) -> None:
-    """Time a model on devices, in turn with engines that run the same file directly.
+    """Time a model on devices, alternating with engines that run the same file directly.
 
-    A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
+    A file that `crosschip compile` wrote is timed without compiling, and without engines.
     """
     peers: dict[str, PeerRun] = {}
     if looks_like_shipped_file(model):

@@ -91,7 +91,7 @@ def clear(
 
 @app.command()
 def path(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
-    """Say where programs are kept, and where the secret is that they are authenticated with."""
+    """Print the folder of the cache, and the file of the secret that authenticates programs."""
     location = folder or cache_folder()
     if as_json:
         document({"folder": str(location), "secret": secret_file()})
@@ -103,7 +103,7 @@ def path(folder: _options.CacheFolder = None, as_json: _options.Json = False) ->
 def export(
     file: Archive, folder: _options.CacheFolder = None, as_json: _options.Json = False
 ) -> None:
-    """Write all that is kept to one file, for another machine or user."""
+    """Write all entries of the cache to one file, for another machine or user."""
     with showing_progress(f"writing {file}"):
         count = export_entries(_cache(folder), file)
     with Artifact(file) as written:
@@ -123,9 +123,9 @@ def import_(
     digest: _options.Digest = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Take over what `export` wrote. It holds programs, which run with your rights.
+    """Add the entries of a file that `export` wrote; their programs run with your rights.
 
-    Import a file only if you trust whom it is from.
+    Import a file only if you trust its source.
     """
     cache = _cache(folder)
     with showing_progress(f"reading {file}"):

@@ -97,7 +97,7 @@ def top(
     ] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Watch the drivers and their clients at work, until Ctrl-C; with --json, look once."""
+    """Show the drivers and their clients every second until Ctrl-C; once with --json."""
     from crosschip.cli._drivers import watch
     from crosschip.drivers.client.monitor import Monitor
 
@@ -123,7 +123,7 @@ def stop(
     ] = 10.0,
     as_json: _options.Json = False,
 ) -> None:
-    """Stop drivers after their current runs. Their clients go on with new ones."""
+    """Stop drivers after their current runs. Clients start new drivers and go on."""
     from crosschip.drivers.client.monitor import running
     from crosschip.drivers.client.process import stop as end
 
@@ -158,10 +158,10 @@ def replay(
     properties: _options.Properties = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Run once more what killed a driver, in a fresh driver that nobody else uses.
+    """Repeat a run that killed a driver, in a new driver without other clients.
 
-    The exit status is 1 if it dies of it again, or fails. With another device, its properties are
-    those of --property; else these come before those that the run was kept with.
+    The exit status is 1 if the driver dies again or the run fails. --property replaces properties
+    of the saved run; for another device, only these apply.
     """
     from crosschip.cli import _replays
     from crosschip.drivers.client.fatal_runs import FatalRun

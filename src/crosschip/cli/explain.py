@@ -41,7 +41,7 @@ def command(
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing to this file.")] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Say which device would run each operation of a model, and why; nothing is compiled.
+    """Show the device of each operation of a model, with reasons, without compiling.
 
     The exit status is 1 if no device runs some operation.
     """

@@ -167,7 +167,7 @@ def generate(
     ] = Path(),
     as_json: _options.Json = False,
 ) -> None:
-    """Write a project for each package: stubs and tests; what has been edited is left alone."""
+    """Write a project for each package: stubs and tests; edited files are not changed."""
     from crosschip.opdef.generation.generator import generate as generated
 
     chosen = list(dict.fromkeys(backend or ()))
