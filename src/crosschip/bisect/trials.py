@@ -1,4 +1,4 @@
-"""Trials: a model is compiled for a device and run once, and crashes and hangs are outcomes."""
+"""Trials: compile a model for a device and run it once; crashes and hangs are outcomes."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
-    """Range that a device requires of a size, or of a number that a model computes from sizes.
+    """Range that a device requires of a size, or of an expression over sizes.
 
     Attributes:
         size: an expression in the named sizes of the model's inputs.

@@ -74,7 +74,7 @@ def no_output_shape(op: ConvTranspose) -> Refusal | None:
 
 
 def windows_in_image(op: Pool) -> Refusal | None:
-    """Engines want padding narrower than a window, and no window that starts in it at the end."""
+    """Require padding narrower than the window, and no window that starts in the end padding."""
     for axis in range(op.spatial_rank):
         pads = op.pads[2 * axis : 2 * axis + 2]
         before, after = pads if op.auto_pad is AutoPad.NONE else (0, 0)
