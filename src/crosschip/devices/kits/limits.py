@@ -151,9 +151,7 @@ def interpolation_limit(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     if op.antialias:
         return Refusal("antialias", "is not done at run time")
     if isinstance(op, ResizeCubic) and abs(op.coefficient) > 1:
-        return Refusal(
-            "coefficient", f"{op.coefficient:g} makes small errors of coordinate_mode large"
-        )
+        return Refusal("coefficient", f"{op.coefficient:g} makes small errors of coordinates large")
     unknown = op.align_mode not in _COORDINATE_MODES and not op.align_corners
     return Refusal("align_mode", f"{op.align_mode.name}") if unknown else None
 
