@@ -67,7 +67,7 @@ def _run(name: str, *, quick: bool, output: Path) -> bool:
         failure = f"{type(error).__name__}: {error}"
     result = Result.of(name, about, rows, failure)
     keep(result, _drawing(measured, rows), output)
-    print(f"held: {result.verdict} ({time.perf_counter() - start:.0f} s)\n", flush=True)
+    print(f"met: {result.verdict} ({time.perf_counter() - start:.0f} s)\n", flush=True)
     return bool(failure)
 
 

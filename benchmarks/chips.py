@@ -52,7 +52,7 @@ class Chip(Row):
     told_elsewhere: Annotated[bool, Column("same answer without it")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         """Float16 by the error, eight bits by the answer, whether or not they allow for it."""
         return self.error <= LIMIT if self.precision == FLOAT16 else self.told
 

@@ -35,7 +35,7 @@ def beside(titles: Sequence[str], height: float) -> tuple[Figure, list[Axes]]:
 
 
 def limit(axes: Axes, value: float) -> None:
-    """Mark the bar that values along the horizontal axis are held to."""
+    """Mark the required value on the horizontal axis."""
     axes.axvline(value, **_STYLE_OF_LIMITS)
 
 

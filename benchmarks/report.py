@@ -37,8 +37,8 @@ def _summary(results: Sequence[Result]) -> list[str]:
     rows = [
         {
             "what": f"[{result.title}](#{_anchor(result.title)})",
-            "bar": result.subject.BAR,
-            "held": result.verdict,
+            "requirement": result.subject.REQUIREMENT,
+            "met": result.verdict,
         }
         for result in results
     ]
@@ -50,7 +50,7 @@ def _section(result: Result, folder: Path) -> list[str]:
     return [
         f"## {result.title}",
         result.method,
-        f"The bar: {result.subject.BAR}. Held: {result.verdict}.",
+        f"Requirement: {result.subject.REQUIREMENT}. Met: {result.verdict}.",
         *([f"![{result.title}]({picture})"] if picture else []),
         *([table(result.rows)] if result.rows else []),
         _about(result.about),

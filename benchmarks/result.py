@@ -1,4 +1,4 @@
-"""What was measured of one subject, and how it is kept."""
+"""The result of one benchmark, and its file."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Result:
     """The figures of a benchmark.
 
     Attributes:
-        name: of the subject.
-        about: the machine and the versions, in words.
-        rows: the figures as a table shows them, by heading; if it failed, those before.
-        held: for each row, true if it is within the bar; `None` if no bar applies to it.
-        failure: why it failed; empty if it did not.
+        name: the name of the subject.
+        about: the machine and the versions.
+        rows: the rows of the table, by heading; if it failed, the rows measured before.
+        met: for each row, whether it meets the requirement; `None` if none applies to it.
+        failure: the error if it failed, else empty.
     """
 
     name: str
     about: Mapping[str, str]
     rows: Sequence[Mapping[str, str]]
-    held: Sequence[bool | None]
+    met: Sequence[bool | None]
     failure: str = ""
 
     @classmethod
@@ -41,7 +41,7 @@ class Result:
         cls, name: str, about: Mapping[str, str], rows: Sequence[Row], failure: str = ""
     ) -> Result:
         """The result with the rows that were measured."""
-        return cls(name, about, [row.cells() for row in rows], [row.held for row in rows], failure)
+        return cls(name, about, [row.cells() for row in rows], [row.met for row in rows], failure)
 
     @property
     def subject(self) -> Subject:
@@ -65,13 +65,13 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """The number of figures within the bar, and the number that should be."""
+        """Whether the figures meet the requirement, and the number of those that do."""
         if self.failure:
             return f"**failed**: {self.failure}"
-        judged = [held for held in self.held if held is not None]
+        judged = [met for met in self.met if met is not None]
         if all(judged):
-            return f"yes, all {len(judged)}"
-        return f"**no**: {sum(judged)} of {len(judged)}"
+            return f"yes, by all {len(judged)} measurements"
+        return f"**no**, by {sum(judged)} of {len(judged)} measurements"
 
     def _description(self) -> str:
         return inspect.cleandoc(self.subject.__doc__ or "")

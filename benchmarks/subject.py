@@ -12,9 +12,9 @@ class Column:
     """The look of a field of a row.
 
     Args:
-        heading: of the table's column; a mapping takes a column an entry, with the entry's key in
-            place of `{}`.
-        format: how a value is written.
+        heading: the heading of the table's column; a mapping has one column per entry, whose key
+            replaces `{}`.
+        format: the format specification of values.
     """
 
     heading: str
@@ -26,8 +26,8 @@ class Row:
     """Figures that belong together; a subclass annotates each field with its `Column`."""
 
     @property
-    def held(self) -> bool | None:
-        """True if the figures are within the bar; `None` if no bar applies to them."""
+    def met(self) -> bool | None:
+        """True if the figures meet the requirement; `None` if none applies to them."""
         raise NotImplementedError
 
     def cells(self) -> dict[str, str]:
@@ -38,7 +38,7 @@ class Row:
             value = getattr(self, name)
             several = value if isinstance(value, Mapping) else {"": value}
             shown |= {column.heading.format(k): _cell(v, column.format) for k, v in several.items()}
-        return {**shown, "held": {True: "yes", False: "**no**", None: ""}[self.held]}
+        return {**shown, "met": {True: "yes", False: "**no**", None: ""}[self.met]}
 
 
 def _cell(value: object, format: str) -> str:
@@ -49,15 +49,15 @@ class Subject(Protocol):
     """A module that measures one thing.
 
     Attributes:
-        __doc__: what it measures and how, as the report says it; the first line is the title.
-        BAR: what the figures are held to, in words.
+        __doc__: the subject and the method for the report; the first line is the title.
+        REQUIREMENT: the requirement for the figures, in words.
 
-    One that is not about performance also has a `DOCUMENT`, the name of the document it is in, and
-    one with a picture a function `draw`, which makes a figure of Matplotlib of its rows.
+    A subject outside the performance document also has a `DOCUMENT`, the name of its document. A
+    subject with a picture has a function `draw`, which returns a Matplotlib figure of its rows.
     """
 
     __doc__: str | None
-    BAR: str
+    REQUIREMENT: str
 
     def measure(self, *, quick: bool) -> Iterator[Row]:
         """Yield figures as they are measured; `quick` is for trying whether it works."""

@@ -19,7 +19,7 @@ from benchmarks.subject import Column, Row
 
 DOCUMENT = "accuracy"
 LIMIT = 1e-4
-BAR = f"at most {LIMIT:g}"
+REQUIREMENT = f"each relative error is at most {LIMIT:g}"
 
 _BATCHES = (1, 4)
 
@@ -33,7 +33,7 @@ class Accuracy(Row):
     differences: Annotated[Mapping[str, float], Column("{}", ".1e")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return all(difference <= LIMIT for difference in self.differences.values())
 
 

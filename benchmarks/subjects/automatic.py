@@ -27,7 +27,10 @@ from benchmarks.zoo import Zooling, zoo
 from crosschip.bench.timing import interleave
 
 LIMIT = 0.97
-BAR = f"at least {LIMIT:g} of the fastest device; a second process measures nothing"
+REQUIREMENT = (
+    f"the chosen device has at least {LIMIT:g} of the speed of the fastest; a second process "
+    "measures nothing"
+)
 
 _RUNS, _SECONDS = 40, 4.0
 
@@ -45,7 +48,7 @@ class Automatic(Row):
     others: Annotated[float, Column("others used", ".0%")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio >= LIMIT and not self.again
 
 

@@ -32,7 +32,7 @@ from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Add
 
 LIMIT_US = 30.0
-BAR = f"at most {LIMIT_US:g} µs (median) more than the call in Python"
+REQUIREMENT = f"a call through C takes at most {LIMIT_US:g} µs (median) more than in Python"
 
 _MODELS = {
     "RELU [1, 8]": (Relu, 1, (1, 8)),
@@ -79,7 +79,7 @@ class InputGuard(Row):
     added_us: Annotated[Estimate, Column("added µs", ".1f")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.added_us.value <= LIMIT_US
 
 

@@ -26,7 +26,7 @@ from benchmarks.subject import Column, Row
 
 _RUNS = 3
 
-BAR = "the second process compiles nothing (`hit`)"
+REQUIREMENT = "the second process compiles nothing (cache `hit`)"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Caching(Row):
     engine_megabytes: Annotated[float, Column("the engine's, MB", ".1f")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return (self.first, self.second) == ("miss", "hit")
 
 

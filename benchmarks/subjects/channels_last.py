@@ -36,7 +36,7 @@ from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.convolution import Conv2D
 
 LIMIT = 1.03
-BAR = f"channels last take at most {LIMIT:g} of the time of channels first"
+REQUIREMENT = f"channels last take at most {LIMIT:g} of the time of channels first"
 
 _THREADS = 1
 _CHANNELS = (32, 64, 128, 128, 256, 256, *(512,) * 6, 1024, 1024)
@@ -55,7 +55,7 @@ class ChannelsLast(Row):
     ratio: Annotated[Estimate, Column("last over first", ".3f")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio.value - self.ratio.error <= LIMIT
 
 

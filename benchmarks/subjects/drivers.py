@@ -44,7 +44,7 @@ from crosschip.ops.standard.activation import Relu
 from crosschip.runtime.requests import Priority
 
 ADDED_US, ADDED_SHARE, LEAST_SHARE, RECOVERY_SECONDS = 150.0, 0.03, 0.9, 1.0
-BAR = (
+REQUIREMENT = (
     f"a call takes at most {ADDED_US:g} µs more on few elements, and {ADDED_SHARE:.0%} more on "
     f"PP-OCRv4 det; four clients get at least {LEAST_SHARE:g} of the engine's own throughput; "
     "a high priority waits less than a low one; "
@@ -65,10 +65,10 @@ class Driven(Row):
     here: Annotated[float | None, Column("in-process", ".4g")]
     there: Annotated[float, Column("driver", ".4g")]
     cost: Annotated[Estimate | None, Column("cost or share", ".3f")]
-    within: Annotated[bool, Column("within the bar")]
+    within: Annotated[bool, Column("within the limit")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.within
 
 

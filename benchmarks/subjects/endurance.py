@@ -28,7 +28,7 @@ from crosschip.ir import Array
 from crosschip.runtime.compiled import CompiledModel
 
 LIMIT, LIMIT_MB = 0.97, 1.0
-BAR = (
+REQUIREMENT = (
     f"a model just compiled takes at least {LIMIT:g} of the time of the old one, and memory grows "
     f"by at most {LIMIT_MB:g} MiB"
 )
@@ -56,7 +56,7 @@ class Endurance(Row):
     others: Annotated[float, Column("others used", ".0%")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio.value >= LIMIT and self.grown <= LIMIT_MB
 
 

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LIMIT = 0.97
-BAR = f"the engine's median time is at least {LIMIT:g} times ours (above 1: we are faster)"
+REQUIREMENT = (
+    f"the engine's median time is at least {LIMIT:g} times crosschip's (above 1: crosschip is "
+    "faster)"
+)
 
 _SURE = 0.005
 _PATIENCE_SECONDS = 6.0
@@ -63,7 +66,7 @@ class Latency(Row):
     others: Annotated[float, Column("others used", ".0%")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio.value >= LIMIT
 
 

@@ -20,7 +20,7 @@ from benchmarks.subject import Column, Row
 
 IMPORT_LIMIT_SECONDS = 0.1
 LOAD_LIMIT_SECONDS = 0.2
-BAR = (
+REQUIREMENT = (
     f"`import crosschip` takes at most {IMPORT_LIMIT_SECONDS:g} s and imports no engine; "
     f"importing ResNet50 takes at most {LOAD_LIMIT_SECONDS:g} s"
 )
@@ -41,7 +41,7 @@ class Loading(Row):
     imports: Annotated[str, Column("imports of onnx, typer, rich, engines")] = ""
 
     @property
-    def held(self) -> bool | None:
+    def met(self) -> bool | None:
         if self.limit_seconds is None:
             return None
         return self.seconds <= self.limit_seconds and self.imports in ("", _NOTHING)

@@ -23,7 +23,7 @@ from benchmarks.models import model_file
 from benchmarks.subject import Column, Row
 
 LIMIT = 1.25
-BAR = f"at most {LIMIT:g} times the peak of a process that runs it on the engine directly"
+REQUIREMENT = f"at most {LIMIT:g} times the peak of a process that calls the engine directly"
 
 _MEGABYTE = 2**20
 
@@ -38,7 +38,7 @@ class Memory(Row):
     ratio: Annotated[float | None, Column("of the engine's", ".2f")]
 
     @property
-    def held(self) -> bool | None:
+    def met(self) -> bool | None:
         return None if self.ratio is None else self.ratio <= LIMIT
 
 

@@ -22,7 +22,9 @@ from crosschip.runtime.discovery import open_device
 
 DOCUMENT = "coverage"
 FEWEST, MOST_LINES = 140, 6
-BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines per converter"
+REQUIREMENT = (
+    f"each device has at least {FEWEST} operators, and at most {MOST_LINES} lines per converter"
+)
 
 _SHARED = {"onnxruntime": "crosschip.devices.kits.onnx.converters"}
 """Where the converters of a device are that others have, too."""
@@ -39,7 +41,7 @@ class Coverage(Row):
     lines: Annotated[float | None, Column("lines per converter", "g")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.native + self.decomposed >= FEWEST and (self.lines or 0) <= MOST_LINES
 
 

@@ -28,7 +28,9 @@ from crosschip.runtime.placement.placement import Placement, place
 from crosschip.runtime.placement.sources import sources_of
 
 LIMITS = {10_000: 2.0, 100_000: 30.0}
-BAR = ", ".join(f"{size:,} operations in under {limit:g} s" for size, limit in LIMITS.items())
+REQUIREMENT = ", ".join(
+    f"{size:,} operations take less than {limit:g} s" for size, limit in LIMITS.items()
+)
 
 _TAKES = (("RELU", "TANH"), ("ADD",), ("SIGMOID",), ())
 
@@ -44,7 +46,7 @@ class Placing(Row):
     seconds: Annotated[float, Column("s", ".2f")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.seconds < LIMITS[self.operations]
 
 

@@ -33,7 +33,10 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.requests import Priority, Request
 
-BAR = "none lost, wrong or late in silence; each priority waits less than the one below"
+REQUIREMENT = (
+    "no request is lost, wrong, or late without an error; each priority waits less than the next "
+    "lower one"
+)
 
 _COUNT, _QUICK_COUNT, _WIDTH, _LAYERS = 1000, 200, 256, 8
 _WAIT_SECONDS, _TOLERATED_SECONDS = 60.0, 0.05
@@ -56,7 +59,7 @@ class Waiting(Row):
     less: Annotated[bool, Column("less than below")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.less and not (self.lost or self.wrong or self.silent)
 
 

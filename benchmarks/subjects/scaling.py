@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LIMIT = 2.0
-BAR = f"the time per operation differs by at most a factor of {LIMIT:g} between sizes"
+REQUIREMENT = f"the time per operation differs by at most a factor of {LIMIT:g} between sizes"
 
 SIZES = (1_000, 10_000, 100_000)
 
@@ -55,7 +55,7 @@ class Scaling(Row):
     factor: Annotated[float, Column("largest / smallest", ".2f")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.factor <= LIMIT
 
 

@@ -1,4 +1,4 @@
-"""The report says what was measured, and whether it is within the bar."""
+"""The report says what was measured, and whether it meets the requirement."""
 
 import math
 import subprocess
@@ -27,7 +27,7 @@ class Sample(Row):
     passed: Annotated[bool | None, Column("passed")] = None
 
     @property
-    def held(self) -> bool | None:
+    def met(self) -> bool | None:
         return self.passed
 
 
@@ -37,7 +37,7 @@ def test_a_mapping_takes_a_column_an_entry() -> None:
         "at 1": "0.2",
         "at 1,000": "2.0",
         "passed": "True",
-        "held": "yes",
+        "met": "yes",
     }
 
 
@@ -54,12 +54,12 @@ def test_a_table_aligns_numbers_to_the_right() -> None:
 @pytest.mark.parametrize(
     ("passed", "verdict"),
     [
-        ([True, True, None], "yes, all 2"),
-        ([True, False, None], "**no**: 1 of 2"),
-        ([False], "**no**: 0 of 1"),
+        ([True, True, None], "yes, by all 2 measurements"),
+        ([True, False, None], "**no**, by 1 of 2 measurements"),
+        ([False], "**no**, by 0 of 1 measurements"),
     ],
 )
-def test_the_verdict_counts_what_is_held_to_the_bar(
+def test_the_verdict_counts_the_figures_with_a_requirement(
     passed: list[bool | None], verdict: str
 ) -> None:
     rows = [Sample("a", {}, one) for one in passed]
@@ -79,10 +79,10 @@ def test_one_result_leaves_the_others_of_a_folder_as_they_are(tmp_path: Path) ->
     assert older in kept(tmp_path)
     assert [path.name for path in write(tmp_path)] == ["coverage.md", "performance.md"]
     text = (tmp_path / "performance.md").read_text()
-    assert "Held: yes, all 1." in text
+    assert "Met: yes, by all 1 measurements." in text
     assert "](figures/scaling.svg)" in text
     assert "Measured: date 2001-02-03." in text
-    assert "Held: **failed**: no memory." in text
+    assert "Met: **failed**: no memory." in text
 
 
 def test_a_result_without_a_picture_takes_the_old_one_away(tmp_path: Path) -> None:
@@ -96,15 +96,15 @@ def test_a_result_without_a_picture_takes_the_old_one_away(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", names())
 def test_a_module_of_the_folder_is_a_subject(name: str) -> None:
     found = subject(name)
-    assert found.BAR
+    assert found.REQUIREMENT
     assert callable(found.measure)
     assert (found.__doc__ or "").partition("\n")[0].endswith(".")
 
 
-def test_bars() -> None:
+def test_requirements() -> None:
     within = Accuracy("net", ".onnx", {"a": 1e-4, "b": 0.0})
     beyond = Accuracy("net", ".onnx", {"a": 1.1e-4, "b": 0.0})
-    assert (within.held, beyond.held) == (True, False)
+    assert (within.met, beyond.met) == (True, False)
 
 
 def test_a_difference_is_relative_to_the_largest_value() -> None:
@@ -117,7 +117,7 @@ def test_a_difference_that_is_no_number_is_beyond_the_bar() -> None:
     ones = np.ones(3, np.float32)
     found = difference([np.array([1, math.nan, 1], np.float32), ones], [ones, ones])
     assert math.isnan(found)
-    assert not Accuracy("net", ".onnx", {"a": 0.0, "b": found}).held
+    assert not Accuracy("net", ".onnx", {"a": 0.0, "b": found}).met
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:

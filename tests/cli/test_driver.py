@@ -180,7 +180,7 @@ def test_drivers_are_stopped_by_device_and_by_path(own_place: Path, crosschip: C
         second.popen.send_signal(signal.SIGSTOP)
         os.waitpid(second.popen.pid, os.WUNTRACED)  # it may answer until it has stopped
         outcome = crosschip("driver", "stop", "reference")
-        how = "killed, as it did not end by itself"
+        how = "killed, because it did not end in time"
         assert outcome.out == f"reference, process {second.popen.pid}: {how}\n"
         assert second.ended() == -signal.SIGKILL
     assert list(own_place.iterdir()) == []

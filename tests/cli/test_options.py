@@ -250,7 +250,7 @@ def test_explain_lists_what_engines_are_told(crosschip: Crosschip, table: Path) 
         "reference": {"performance": None},
     }
     out = crosschip(*arguments).out
-    assert "What engines are told" in out
+    assert "Settings of the engines" in out
     assert "nothing: its engine has no such modes" in out
 
 
@@ -269,7 +269,7 @@ def test_bench_says_what_is_no_number(crosschip: Crosschip, table: Path, tmp_pat
     told = crosschip("bench", table, *given, "--json").document["not_finite"]
     assert told == {"z": {"nan": 1, "infinite": 1, "elements": 3}}
     out = crosschip("bench", table, *given).out
-    assert "output 'z' holds what is no number: 1 nan, 1 infinite of 3 elements" in out
+    assert "output 'z' has elements that are no numbers: 1 nan, 1 infinite of 3" in out
     assert "ratio to ours" not in out
     fine = crosschip("bench", table, *PLAIN, *SHAPES, "--runs", 2)
     assert "no number" not in fine.out

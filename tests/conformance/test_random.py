@@ -20,7 +20,7 @@ from crosschip.conformance.extremes import extreme_run, one_signed_run
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.conformance.random_changes import RANDOM_CHANGES
 from crosschip.conformance.sampling import random_use
-from crosschip.conformance.shrinking import cost, followed, shrink, simpler
+from crosschip.conformance.shrinking import cost, follow_path, shrink, simpler_uses
 from crosschip.conformance.uses import Use, draws, is_valid, use_of
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import ElementType, TensorType
@@ -191,13 +191,13 @@ def test_a_failure_is_shrunk_to_the_smallest_that_fails_alike(name: str, most: f
         )
 
     way = shrink(use, fails, tries=400)
-    smallest = followed(use, way)
+    smallest = follow_path(use, way)
     assert fails(way)
     assert cost(smallest) < min(most, cost(use))
     assert not smallest.named
     assert not smallest.loaded
     assert not smallest.runs
-    for index, candidate in enumerate(simpler(smallest)):
+    for index, candidate in enumerate(simpler_uses(smallest)):
         if cost(candidate) < cost(smallest) and is_valid(candidate):
             assert not fails([*way, index])
 

@@ -173,7 +173,7 @@ def test_a_frozen_driver_is_offline_and_is_killed_when_it_is_to_stop(own_place: 
         assert (report.device, report.state, report.process) == (
             *("reference", "offline", driver.popen.pid),
         )
-        assert "no sign of life" in report.problem
+        assert "not responded" in report.problem
         with suppress(BlockingIOError):
             while True:
                 end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

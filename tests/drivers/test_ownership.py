@@ -132,9 +132,9 @@ def test_a_driver_of_another_namespace_is_lost_and_nothing_is_killed() -> None:
             numbers = iter([0, os.getppid()])
             patch.setattr(connection, "peer", lambda end: (next(numbers), channel.peer(end)[1]))
             endpoint = Endpoint("reference", driver.path)
-            with pytest.raises(DeviceError, match=r"no answer.*another container.*end it"):
+            with pytest.raises(DeviceError, match=r"not respond.*another container.*end it"):
                 connect(endpoint, "test", Timeouts(silence=0.1))
-            with pytest.raises(DeviceError, match=r"x\.sock: .*so none was killed"):
+            with pytest.raises(DeviceError, match=r"x\.sock: .*so no process was killed"):
                 stop(driver.path, 0.1)
             assert sent == []
         assert driver.popen.poll() is None

@@ -171,7 +171,7 @@ def test_runs_that_do_not_fit_go_elsewhere(caplog: pytest.LogCaptureFixture) -> 
             np.testing.assert_array_equal(request.result()["y"], np.array(numbers) ** 2)
     assert [record.message for record in caplog.records].count(caplog.records[0].message) == 1
     assert "1048576 is not from -128 to 127" in caplog.text
-    assert "such runs go elsewhere" in caplog.text
+    assert "other devices execute such runs" in caplog.text
 
 
 def test_what_cannot_fit_goes_elsewhere() -> None:

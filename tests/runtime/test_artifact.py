@@ -28,8 +28,8 @@ from crosschip.runtime.artifact.container import (
     ArtifactError,
     MissingArtifactError,
     encode,
-    is_authenticated,
-    is_shipped,
+    looks_like_cache_entry,
+    looks_like_shipped_file,
 )
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import KIND
@@ -280,7 +280,7 @@ def test_a_file_of_parts_of_an_earlier_crosschip_is_refused() -> None:
     header = b'{"kind": "compiled model", "parts": []}'
     begin = struct.pack("<8sIIQ8x", b"\x93CHIPS\r\n", 1, len(header), 64 + len(header))
     content = begin + hashlib.sha256(begin + header).digest() + header
-    assert is_shipped(content)
+    assert looks_like_shipped_file(content)
     with pytest.raises(ArtifactError, match=r"by an earlier crosschip, .*; compile the mod"):
         Artifact(content)
     assert_damaged(content, "was written by an earlier crosschip")
@@ -320,8 +320,12 @@ def test_any_artifact_is_read_as_it_was_written(
         path.write_bytes(content)
         expected = (kind, metadata, None, [b"".join(part) for part in parts])
         assert read(path, secret) == read(path, secret, mapped=True) == expected
-        assert (is_shipped(path), is_shipped(content)) == (secret is None,) * 2
-        assert (is_authenticated(path), is_authenticated(content)) == (secret is not None,) * 2
+        assert (looks_like_shipped_file(path), looks_like_shipped_file(content)) == (
+            secret is None,
+        ) * 2
+        assert (looks_like_cache_entry(path), looks_like_cache_entry(content)) == (
+            secret is not None,
+        ) * 2
     with Artifact(content, secret=secret) as artifact:
         assert list(artifact.parts()) == expected[3]
         with pytest.raises(ArtifactError, match=f"has no part {len(parts)}"):

@@ -529,7 +529,7 @@ def test_a_warm_folder_that_is_only_read(monkeypatch: pytest.MonkeyPatch) -> Non
                 Cache(folder).write(numbered(1), PROGRAM)
             (warning,) = warnings
             assert "cannot be written to (Permission denied)" in warning
-            assert "what is compiled now is not kept: pass another folder" in warning
+            assert "new programs are not stored: pass another folder" in warning
             assert Cache(folder).read(numbered(2)) is None
             assert "is no file that crosschip has saved; compiling again" in warnings[1]
             with pytest.raises(CacheError, match="only read; nothing is changed"):

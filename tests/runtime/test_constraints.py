@@ -155,7 +155,7 @@ def test_strict_says_which_operations_fell_back_and_why() -> None:
     with pytest.raises(UnsupportedError) as caught:
         place(model, devices, constraints=Constraints(strict=True))
     assert str(caught.value).splitlines() == [
-        "net: 1 of its operations do not go to the first device, which `strict` demands:",
+        "net: 1 of its operations are not placed on the first device, as `strict` requires:",
         "  tanh_0 (TANH) goes to b: a: TANH: not here; b: supported",
     ]
     place(chain(Relu, Swish), devices, constraints=Constraints(strict=True))

@@ -101,7 +101,7 @@ def explained_by_rounding(
 
 
 class RoundingProbe:
-    """The operands of a model that determine what rounding explains of its outputs.
+    """The operands of a model that determine the rounding errors of its outputs.
 
     Args:
         model: the model.
@@ -167,7 +167,7 @@ def _computing_operations(model: Model, outputs: Iterable[Operand]) -> Sequence[
 
 
 def _size_operands(operation: Operation) -> Sequence[tuple[str, Operand]]:
-    """Return the tensors whose magnitudes determine what rounding explains, with their slots.
+    """Return the tensors whose magnitudes determine the rounding error, with their slots.
 
     They are floats, except for quantized weights of networks. Most functions with intermediates
     near 1 need none.

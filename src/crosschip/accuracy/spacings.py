@@ -23,10 +23,10 @@ Arrays = Mapping[str, Sequence[Array]]
 """The arrays of each slot; several if the slot is variadic."""
 
 WEIGHTS = ("weight", "recurrence_weight", "bias", "peephole")
-"""The slots of the weights of recurrent networks."""
+"""The slots of the weights of recurrent operations."""
 
 _STEPS = 4.0
-"""The roundings of numbers near 1 in one step of a recurrent network."""
+"""The roundings of numbers near 1 in one step of a recurrent operation."""
 
 _GATED = frozenset({"SWISH", "GELU", "MISH"})
 
@@ -36,10 +36,10 @@ Normalization = LayerNormalization | GroupNormalization | InstanceNormalization
 def spacings_near_one(operation: Operator, arrays: Arrays) -> float:
     """Return the absolute error of a result, in spacings at 1.
 
-    It is 1 by default. If an intermediate near 1 is multiplied by an input or parameter, it is the
-    magnitude of that. A step of a recurrent network has several roundings, scaled by its weights. A
-    variance computed in one pass loses digits to cancellation, and is scaled. An operand that is
-    rounded to fewer bits has an error of half a step of these.
+    The error is 1 by default. If an intermediate near 1 is multiplied by an input or parameter, the
+    error is the magnitude of this factor. A step of a recurrent operation has several roundings,
+    scaled by its weights. A variance computed in one pass loses digits to cancellation, and its
+    error is scaled. An operand that is rounded to fewer bits has an error of half a step of these.
     """
     if isinstance(operation, Elu | Celu | Selu):
         gamma = operation.gamma if isinstance(operation, Selu) else 1.0
@@ -83,7 +83,7 @@ def _low_bit_error(operation: MatMulNBits, arrays: Arrays) -> float:
 
 
 def _cancellation(operation: Normalization, input: Array) -> float:
-    """Return the error factor of a variance computed as `mean(x * x) - mean(x) ** 2`, at most."""
+    """Return a bound of the error factor of a variance as `mean(x * x) - mean(x) ** 2`."""
     if isinstance(operation, LayerNormalization):
         rows = math.prod(input.shape[: operation.begin_norm_axis % input.ndim])
     else:

@@ -151,12 +151,13 @@ class _Measure:
 
     @classmethod
     def of(cls, actual: Array, expected: Array, rounding: float) -> _Measure:
-        wide, other = expected.astype(np.float64), actual.astype(np.float64)
-        same = (actual == expected) | (np.isnan(wide) & np.isnan(other))
-        finite = np.isfinite(wide) & np.isfinite(other)
+        expected64, actual64 = expected.astype(np.float64), actual.astype(np.float64)
+        same = (actual == expected) | (np.isnan(expected64) & np.isnan(actual64))
+        finite = np.isfinite(expected64) & np.isfinite(actual64)
         with np.errstate(invalid="ignore", over="ignore"):
-            distance = np.where(same, 0.0, np.where(finite, np.abs(other - wide), math.inf))
-        size = np.where(np.isfinite(wide), np.abs(wide), 0.0)
+            difference = np.abs(actual64 - expected64)
+            distance = np.where(same, 0.0, np.where(finite, difference, math.inf))
+        size = np.where(np.isfinite(expected64), np.abs(expected64), 0.0)
         usual = is_ordinary(size)
         scale = float(size[usual].max(initial=0.0))
         error = relative_error(actual, expected, rounding)
@@ -205,8 +206,8 @@ def _common_index(wrong: Array) -> str:
     return ""
 
 
-def is_nan(actual: Any, expected: Any) -> bool:
-    """Return whether elements are not finite that should be."""
+def loses_finite_elements(actual: Any, expected: Any) -> bool:
+    """Return whether an element is NaN or infinite where the expected one is finite."""
     if not isinstance(actual, np.ndarray) or not isinstance(expected, np.ndarray):
         return False
     if actual.shape != expected.shape or ElementType.of(actual.dtype) not in FLOATS:

@@ -66,8 +66,8 @@ def find_failing_operators(
             results at once that this takes more than about 4 · log2(operations) + 20 runs.
         timeout: seconds after which a run in a driver process counts as hanging.
         compile_timeout: seconds after which a compilation there counts as hanging.
-        seconds: the most seconds of the search; the report is incomplete if it is stopped.
-        runs: the most runs on the device, likewise.
+        seconds: the time limit of the search; the report is incomplete if it is reached.
+        runs: the maximum number of runs on the device; the report is incomplete if it is reached.
         precision: as for `crosschip.compile`, of the device alone; so are the next ones.
         threads: see above.
         performance: see above.

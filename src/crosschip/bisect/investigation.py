@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from crosschip.bisect.comparison import Difference, is_nan
+from crosschip.bisect.comparison import Difference, loses_finite_elements
 from crosschip.bisect.parts import Part
 from crosschip.bisect.recording import Recording
 from crosschip.bisect.report import FailingOperator, Report
@@ -34,7 +34,7 @@ _EXTRA_RUNS = 8
 """The runs of step 2 in addition to those that halve all operations twice."""
 
 _MAX_PREFIXES = 16
-"""The most prefixes of the model that are tried."""
+"""The maximum number of prefixes of the model that are tried."""
 
 _BASE_RUNS, _FINAL_RUNS = 20, 5
 """The runs per failing operation in addition to four times the halvings; the runs of step 4."""
@@ -112,8 +112,8 @@ class Investigation:
         if self._unjudged:
             report.notes.append(
                 f"{report.device} shows few results at once, so {len(self._unjudged)} operations "
-                f"were tried in company only, where errors may hide each other; look at each by "
-                f"itself with thorough"
+                f"were only tried together with others, where errors may hide each other; "
+                f"`thorough` tries each one separately"
             )
 
     def _piece_count(self) -> int:
@@ -329,7 +329,9 @@ class Investigation:
         manner, detail, worst = str(outcome.failure), outcome.detail, None
         if outcome.failure is None:
             worst = max((differences or {}).values(), key=_severity)
-            nan = any(is_nan(outcome.outputs[name], expected[name]) for name in expected)
+            nan = any(
+                loses_finite_elements(outcome.outputs[name], expected[name]) for name in expected
+            )
             manner, detail = "nan" if nan else "wrong", worst.detail
         self._failing[frozenset(group)] = FailingOperator(
             tuple(group),

@@ -70,7 +70,7 @@ class Search(Generic[T]):
 
         Args:
             items: the items.
-            count: the most prefixes that are tried.
+            count: the maximum number of prefixes that are tried.
         """
         for end in _prefix_lengths(len(items), count):
             failing = {item for group in self.groups for item in group}

@@ -1,4 +1,4 @@
-"""Trials: a model is compiled for a device and run once, and crashes and hangs are outcomes."""
+"""Trials: compile a model for a device and run it once; crashes and hangs are outcomes."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Trials:
         against: the trusted device, which runs operations that `device` does not.
         options: arguments of `crosschip.compile`.
         all: whether the device runs the whole model.
-        seconds: the most seconds of all trials; `None` for no limit.
-        limit: the most trials; `None` for no limit.
+        seconds: the time limit of all trials; `None` for no limit.
+        limit: the maximum number of trials; `None` for no limit.
         on_trial: called before each trial with its number and description.
         in_float32: the names of operations that the device computes in float32.
         runs: the number of trials so far.

@@ -14,7 +14,7 @@ import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import showing_progress
 from crosschip.ir import Budget, Model
-from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.container import looks_like_shipped_file
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.missing_operators import missing_operators
 from crosschip.runtime.placement.missing_operators import MissingOperator
@@ -107,7 +107,7 @@ class Compilation(Engines):
             context: the context of the command.
             meaningful: the parameters that apply to a compiled model.
         """
-        if is_shipped(path):
+        if looks_like_shipped_file(path):
             limits = _options.budget(self.budget)
             compiled = load_compiled_file(
                 path, context, meaningful, limits, self.threads, self.performance

@@ -25,7 +25,7 @@ _WORDS = 2
 """The number of text columns; the others are of numbers."""
 
 _SHORTEST, _LONGEST, _LONGEST_REASON = 8, 40, 300
-"""The least width of the first column, and the most characters of a command and of a reason."""
+"""The minimum width of the first column; the maximum lengths of a command and of a reason."""
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 

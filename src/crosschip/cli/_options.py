@@ -114,9 +114,7 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", help="Fail if a device declines an operation that is assigned to it."),
 ]
-Isolate = Annotated[
-    bool, typer.Option("--isolate", help="Run each device in a process of its own.")
-]
+Isolate = Annotated[bool, typer.Option("--isolate", help="Run each device in a driver process.")]
 CacheFolder = Annotated[
     Path | None,
     typer.Option("--cache-dir", help="The folder of the cache; see `crosschip cache`."),

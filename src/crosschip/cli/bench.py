@@ -19,7 +19,7 @@ from crosschip.cli._compiling import Compilation, load_compiled_file, with_optio
 from crosschip.cli._show import console, document, showing_progress, table
 from crosschip.ir import Array, ElementType, Model
 from crosschip.ir.types import FLOATS, NARROW_FLOATS
-from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.container import looks_like_shipped_file
 
 OURS = "crosschip"
 _REAL = FLOATS | NARROW_FLOATS
@@ -39,12 +39,12 @@ def command(
     runs: Annotated[int, typer.Option(min=1, help="The number of runs of each.")] = 50,
     as_json: _options.Json = False,
 ) -> None:
-    """Time a model on devices, in turn with engines that run the same file directly.
+    """Time a model on devices, alternating with engines that run the same file directly.
 
-    A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
+    A file that `crosschip compile` wrote is timed without compiling, and without engines.
     """
     peers: dict[str, PeerRun] = {}
-    if is_shipped(model):
+    if looks_like_shipped_file(model):
         limits = _options.budget(compilation.budget)
         compiled = load_compiled_file(
             model, context, _MEANINGFUL, limits, compilation.threads, compilation.performance
@@ -79,7 +79,7 @@ def command(
 
 
 def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
-    """Return the number of elements that are not finite, of each output with any."""
+    """Return, by output, the number of elements that are not finite, if there are any."""
     counts_by_output = {}
     for name, value in outputs.items():
         if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:
@@ -142,7 +142,7 @@ def _print(report: Mapping[str, object]) -> None:
     for name, counts in not_finite.items():
         listed = ", ".join(f"{counts[kind]} {kind}" for kind in ("nan", "infinite") if counts[kind])
         console.print(
-            f"output {name!r} holds what is no number: {listed} of {counts['elements']} elements; "
-            f"what was timed may not be what you want to time",
+            f"output {name!r} has elements that are no numbers: {listed} of {counts['elements']}; "
+            f"the time may not be representative",
             highlight=False,
         )

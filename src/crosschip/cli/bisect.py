@@ -82,7 +82,7 @@ def command(
 ) -> None:
     """Find the operators whose results on a device are wrong.
 
-    The exit status is 1 if anything is wrong, or the search has not come to its end.
+    The exit status is 1 if any operator is wrong, or the search is incomplete.
     """
     limits = _options.budget(budget)
     arrays = {name: read_array(path) for name, path in _options.files(input).items()}
@@ -121,7 +121,7 @@ def command(
 @contextmanager
 def _progress() -> Iterator[Callable[[int, str], None]]:
     """Show each run and its duration: on a terminal in one line, in a log from time to time."""
-    now = "recording what is right"
+    now = "recording the expected results"
     begin = last_line = monotonic()
 
     def line() -> str:

@@ -28,7 +28,7 @@ Archive = Annotated[Path, typer.Argument(help="A file of cache entries.")]
 
 @app.command("list")
 def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
-    """List what is kept, the most recently used first; programs are not read for that."""
+    """List the entries of the cache, the most recently used first, without reading programs."""
     cache = _cache(folder)
     listing = cache.listing(whole=False)
     if as_json:
@@ -43,7 +43,7 @@ def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -
 
 @app.command()
 def verify(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
-    """Read and check everything that is kept; the exit status is 1 if something is damaged."""
+    """Read and check all entries of the cache; the exit status is 1 if one is damaged."""
     cache = _cache(folder)
     with showing_progress(f"checking {cache.folder}"):
         listing = cache.listing()
@@ -76,7 +76,7 @@ def clear(
     ] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Remove what is kept: all of it, or what the options say."""
+    """Remove all entries of the cache, or those that the options select."""
     cache = _cache(folder)
     removed = cache.prune(max_mb * 2**20 if max_mb is not None else inf if damaged else 0)
     remaining = cache.listing(whole=False)
@@ -91,7 +91,7 @@ def clear(
 
 @app.command()
 def path(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
-    """Say where programs are kept, and where the secret is that they are authenticated with."""
+    """Print the folder of the cache, and the file of the secret that authenticates programs."""
     location = folder or cache_folder()
     if as_json:
         document({"folder": str(location), "secret": secret_file()})
@@ -103,7 +103,7 @@ def path(folder: _options.CacheFolder = None, as_json: _options.Json = False) ->
 def export(
     file: Archive, folder: _options.CacheFolder = None, as_json: _options.Json = False
 ) -> None:
-    """Write all that is kept to one file, for another machine or user."""
+    """Write all entries of the cache to one file, for another machine or user."""
     with showing_progress(f"writing {file}"):
         count = export_entries(_cache(folder), file)
     with Artifact(file) as written:
@@ -123,9 +123,9 @@ def import_(
     digest: _options.Digest = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Take over what `export` wrote. It holds programs, which run with your rights.
+    """Add the entries of a file that `export` wrote; their programs run with your rights.
 
-    Import a file only if you trust whom it is from.
+    Import a file only if you trust its source.
     """
     cache = _cache(folder)
     with showing_progress(f"reading {file}"):

@@ -33,10 +33,10 @@ def build(
     out: Annotated[Path, typer.Option(help="The folder to write lib and include into.")],
     as_json: _options.Json = False,
 ) -> None:
-    """Compile the C libraries for this Python, with their headers and what pkg-config reads.
+    """Compile the C libraries for this Python, with headers and pkg-config files.
 
-    It takes a C compiler, cc, and cffi (pip install "crosschip[native]"). The libraries use the
-    Python and the crosschip that have built them, where these are now.
+    The command needs a C compiler, cc, and cffi (pip install "crosschip[native]"). The libraries
+    use this installation of Python and crosschip.
     """
     try:
         from crosschip.apis.c.building import build as build_libraries

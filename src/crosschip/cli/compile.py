@@ -22,9 +22,9 @@ def command(
     ],
     as_json: _options.Json = False,
 ) -> None:
-    """Compile a model to a file that `run`, `bench` and `profile` take.
+    """Compile a model to a file that `run`, `bench` and `profile` accept.
 
-    It runs where the same versions of the devices are, and, where that matters, the same processor.
+    The file requires the same versions of the devices and, for some devices, the same processor.
     `crosschip.load_compiled` loads it in Python.
     """
     with compilation.compile(compilation.load(model)) as compiled:

@@ -69,7 +69,7 @@ def command(
     seed: Annotated[int, typer.Option(help="The seed of random elements.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="The number of processes that run cases.")] = 1,
     timeout: Annotated[
-        float, typer.Option(help="Seconds after which a case hangs, besides compiling.")
+        float, typer.Option(help="Seconds after which a case, without its compilation, hangs.")
     ] = TIMEOUT,
     compile_timeout: Annotated[
         float, typer.Option(help="Seconds after which compiling hangs.")
@@ -121,7 +121,7 @@ def command(
         if saved.operator != DEVICE:
             export(saved, seed, save)
         elif device is None:
-            raise InputError(f"--save {saved.id} needs the device, whose operators it is made of")
+            raise InputError(f"--save {saved.id} needs the device, whose operators the case has")
     if only_list:
         _list(chosen, as_json)
     if device is None or only_list:

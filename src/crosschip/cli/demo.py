@@ -34,7 +34,7 @@ def command(
     engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
-    """Read the text in a picture with PP-OCRv4, and say which device ran what, and why."""
+    """Read the text in a picture with PP-OCRv4, and show the placement of the models."""
     try:
         from crosschip.demo import ocr, picture
         from crosschip.demo.reader import draw

@@ -23,7 +23,8 @@ _Drivers = Mapping[str, Sequence["DriverReport"]]
 def command(as_json: Json = False) -> None:
     """List the devices: which are available, why others are not, and their properties.
 
-    Under a device are its drivers in processes of their own: those that run or have died of late.
+    Below each device, its driver processes are listed: those that run, and those that crashed
+    recently.
     """
     reports = crosschip.list_devices()
     drivers = _drivers([device.name for device in reports])
@@ -45,7 +46,7 @@ def _drivers(names: Sequence[str]) -> _Drivers:
     from crosschip.drivers.endpoint import folder
 
     drivers_by_device: dict[str, list[DriverReport]] = {name: [] for name in names}
-    if sys.platform != "linux":  # there are none elsewhere
+    if sys.platform != "linux":  # drivers exist only on Linux
         return drivers_by_device
     with suppress(DeviceError):  # there can be no folder for them, so there are none
         if any(folder().iterdir()):

@@ -12,7 +12,7 @@ import typer
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, showing_progress
 
-app = typer.Typer(help="Drivers in processes of their own.", no_args_is_help=True)
+app = typer.Typer(help="Driver processes.", no_args_is_help=True)
 
 Sockets = Annotated[
     list[Path] | None,
@@ -83,7 +83,7 @@ def list_(socket: Sockets = None, as_json: _options.Json = False) -> None:
     if as_json:
         document([report.document() for report in reports])
     elif not reports:
-        console.print("no driver runs, and none has died of late")
+        console.print("no driver runs, and none has crashed recently")
     else:
         show("Drivers", reports)
 
@@ -97,7 +97,7 @@ def top(
     ] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Watch the drivers and their clients at work, until Ctrl-C; with --json, look once."""
+    """Show the drivers and their clients every second until Ctrl-C; once with --json."""
     from crosschip.cli._drivers import watch
     from crosschip.drivers.client.monitor import Monitor
 
@@ -123,7 +123,7 @@ def stop(
     ] = 10.0,
     as_json: _options.Json = False,
 ) -> None:
-    """Stop drivers after their current runs. Their clients go on with new ones."""
+    """Stop drivers after their current runs. Clients start new drivers and go on."""
     from crosschip.drivers.client.monitor import running
     from crosschip.drivers.client.process import stop as end
 
@@ -139,7 +139,7 @@ def stop(
         document(stopped)
         return
     for each in stopped:
-        how = "killed, as it did not end by itself" if each["killed"] else "ended"
+        how = "killed, because it did not end in time" if each["killed"] else "ended"
         console.print(f"{each['device']}, process {each['process']}: {how}", highlight=False)
     if not stopped:
         console.print("no driver runs")
@@ -150,7 +150,7 @@ def replay(
     file: Annotated[Path, typer.Argument(help="A quarantined run.")],
     device: Annotated[
         str | None,
-        typer.Option(help="The device to run it on; the one whose process it ended if left out."),
+        typer.Option(help="The device to run it on; by default the device whose process it ended."),
     ] = None,
     timeout: Annotated[
         float, typer.Option(min=1, help="Seconds after which the run counts as hanging.")
@@ -158,10 +158,10 @@ def replay(
     properties: _options.Properties = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Run once more what killed a driver, in a fresh driver that nobody else uses.
+    """Repeat a run that killed a driver, in a new driver without other clients.
 
-    The exit status is 1 if it dies of it again, or fails. With another device, its properties are
-    those of --property; else these come before those that the run was kept with.
+    The exit status is 1 if the driver dies again or the run fails. --property replaces properties
+    of the saved run; for another device, only these apply.
     """
     from crosschip.cli import _replays
     from crosschip.drivers.client.fatal_runs import FatalRun

@@ -41,7 +41,7 @@ def command(
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing to this file.")] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Say which device would run each operation of a model, and why; nothing is compiled.
+    """Show the device of each operation of a model, with reasons, without compiling.
 
     The exit status is 1 if no device runs some operation.
     """
@@ -80,7 +80,14 @@ def _print_missing(
         return
     table(
         f"What {device} lacks, in the order in which to add it",
-        ("operator", "operations", "multiply-adds", "operations then", "segments", "why not"),
+        (
+            "operator",
+            "operations",
+            "multiply-adds so far",
+            "operations so far",
+            "segments",
+            "reason",
+        ),
         [
             (
                 step.operator or "as it is",
@@ -92,7 +99,7 @@ def _print_missing(
             )
             for step in steps
         ],
-        numbers="operations,multiply-adds,operations then,segments",
+        numbers="operations,multiply-adds so far,operations so far,segments",
     )
 
 
@@ -173,7 +180,7 @@ def _print(placement: Placement) -> None:
         for name, value in values.items()
     ]
     if settings:
-        table("What engines are told", ("device", "setting", "value"), settings)
+        table("Settings of the engines", ("device", "setting", "value"), settings)
     if placement.conditions:
         table(
             "What devices need of each run",

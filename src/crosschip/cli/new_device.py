@@ -15,7 +15,7 @@ def command(
     folder: Annotated[
         Path, typer.Option("--in", help="The folder in which to create the project's folder.")
     ] = Path(),
-    native: Annotated[bool, typer.Option("--native", help="A driver in C.")] = False,
+    native: Annotated[bool, typer.Option("--native", help="A device written in C.")] = False,
     as_json: _options.Json = False,
 ) -> None:
     """Write the project of a new device: it installs, runs one operator, and has tests and CI."""

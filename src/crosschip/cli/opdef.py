@@ -123,7 +123,8 @@ def diff(
 @app.command()
 def export(
     device: Annotated[
-        list[str] | None, typer.Option("--device", help="A device to ask what it supports.")
+        list[str] | None,
+        typer.Option("--device", help="A device whose supported operators are exported."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="The file to write; standard output if left out.")
@@ -166,7 +167,7 @@ def generate(
     ] = Path(),
     as_json: _options.Json = False,
 ) -> None:
-    """Write a project for each package: stubs and tests; what has been edited is left alone."""
+    """Write a project for each package: stubs and tests; edited files are not changed."""
     from crosschip.opdef.generation.generator import generate as generated
 
     chosen = list(dict.fromkeys(backend or ()))

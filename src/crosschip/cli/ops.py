@@ -40,7 +40,7 @@ def command(
     engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
-    """List all operators, or describe one in full; with devices, say who runs what."""
+    """List all operators, or describe one in full; with devices, list those that support it."""
     chosen = list(all_operators().values()) if name is None else [_operator_named(name)]
     with ExitStack() as opened:
         opened_devices = [

@@ -32,9 +32,9 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say where the time of a run goes: segments, steps of engines, copies, waiting.
+    """Measure the time of the parts of a run: segments, steps of engines, copies, waiting.
 
-    A file that `crosschip compile` wrote is profiled as it is.
+    A file that `crosschip compile` wrote is profiled without compiling.
     """
     compiled, inputs = compilation.load_or_compile(model, context, _MEANINGFUL)
     with compiled, showing_progress(f"profiling {compiled.placement.model.name}"):

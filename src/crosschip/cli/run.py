@@ -31,9 +31,9 @@ def command(
     ] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Compile a model, run it once on given or random inputs, and say where it ran.
+    """Compile a model, run it once on files or random inputs, and show the devices.
 
-    A file that `crosschip compile` wrote is run as it is.
+    A file that `crosschip compile` wrote runs without compiling.
     """
     compiled, inputs = compilation.load_or_compile(model, context, _MEANINGFUL)
     with compiled:

@@ -55,8 +55,8 @@ def command(
 ) -> None:
     """Find the fastest precision of a model whose measured error stays within a bound.
 
-    Errors are measured on samples of the model's inputs, and speeds in turn with float32. Where a
-    precision is too far off as a whole, parts of the model stay in float32.
+    Errors are measured on samples of the model's inputs, and speeds in runs that alternate with
+    float32. If the error of a precision is too large, parts of the model stay in float32.
     """
     if engines.precision is not None:
         raise InputError("tune chooses the precision; name those to consider with --only")
@@ -132,7 +132,7 @@ def _print(tuning: Tuning) -> None:
     )
     console.print(str(tuning), highlight=False)
     if tuning.remembered:
-        console.print("found earlier, and remembered", highlight=False)
+        console.print("the result of an earlier search, from the cache", highlight=False)
 
 
 def _note(trial: Trial, tuning: Tuning) -> str:

@@ -15,12 +15,12 @@ class BatchRunner:
     """Runs cases in programs of several operations.
 
     A program that does not run is split in halves. A case with wrong outputs is run again in a
-    program of its own; if it passes there, its failure is that it is wrong in one program with
-    others.
+    program of its own; if it passes there, it is reported as failing only in a program with other
+    cases.
 
     Attributes:
         runner: the worker process.
-        together: the most operations of one program; 1 for a program per case.
+        together: the maximum number of operations of one program; 1 for a program per case.
         alone: runs one case in a program of its own.
     """
 
@@ -56,7 +56,7 @@ class BatchRunner:
             yield from self._in_halves(program)
         for fault in wrong:
             result = self.alone(fault.case)
-            yield _blamed(result, fault.others, fault.detail)
+            yield _to_joint_failure(result, fault.others, fault.detail)
         for id in ids:
             if id not in known:
                 yield self.alone(id)
@@ -67,12 +67,17 @@ class BatchRunner:
         halves = program.cases[:middle], program.cases[middle:]
         results = [result for half in halves for result in self.results(half)]
         if not program.refused and all(r.verdict is not Verdict.FAIL for r in results):
-            results[:1] = [_blamed(r, len(program.cases) - 1, program.detail) for r in results[:1]]
+            results[:1] = [
+                _to_joint_failure(r, len(program.cases) - 1, program.detail) for r in results[:1]
+            ]
         yield from results
 
 
-def _blamed(result: Result, others: int, detail: str) -> Result:
-    """Turn a pass into a failure of the joint program; return other results as they are."""
+def _to_joint_failure(result: Result, others: int, detail: str) -> Result:
+    """Return the result of a case that was wrong in a program with others and then ran alone.
+
+    A pass becomes a failure of the joint program; other results are unchanged.
+    """
     if result.verdict is not Verdict.PASS:
         return result
     cases = "case" if others == 1 else "cases"

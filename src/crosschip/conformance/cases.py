@@ -1,9 +1,10 @@
 """All cases of the kit, with ids that stay the same from version to version.
 
-A case of an operator is called `OPERATOR/example/variation`, as in `CONV_2D/2/float16`, with
-`/loaded` behind it if the program is saved and loaded before it runs. An invalid one is called
-`OPERATOR/example/invalid-mutation`, a check of the device as a whole `DEVICE/check`. A random one
-is called `OPERATOR/random/seed-number`, and what it was shrunk to has `~` and a way behind it.
+The ids are `OPERATOR/example/variation`, as in `CONV_2D/2/float16`, with the suffix `/loaded` if
+the program is saved and loaded before it runs; `OPERATOR/example/invalid-mutation` for invalid
+uses; `DEVICE/check` for checks of the whole device; and `OPERATOR/random/seed-number` for random
+cases. The id of a shrunk random case has the suffix `~` and the path to the smaller use (see
+`shrinking`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from crosschip.conformance.mutations import mutations
 from crosschip.conformance.pairs import pairs
 from crosschip.conformance.sampling import other_run, random_use
 from crosschip.conformance.settings import use_of_row
-from crosschip.conformance.shrinking import followed
+from crosschip.conformance.shrinking import follow_path
 from crosschip.conformance.uses import Use, use_of
 from crosschip.conformance.variations import QUANTIZATIONS, Variation, variations
 from crosschip.ir import ElementType, ModelError
@@ -30,10 +31,10 @@ from crosschip.ops.definition.examples import examples_of, model_of, samples
 from crosschip.ops.packages import all_operators
 
 DEVICE = "DEVICE"
-"""The word in the place of an operator in the ids of checks."""
+"""The first word of the ids of checks, instead of an operator."""
 
 RANDOM = "random"
-"""The word in the place of an example in the ids of random cases."""
+"""The second word of the ids of random cases, instead of an example's index."""
 
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _RUN_TWICE = ("plain", "dynamic")
@@ -41,21 +42,21 @@ _QUICK: Sequence[Container[str]] = (
     ("plain", "dynamic", "float16", "quantized-int8"),
     ("plain", "dynamic", "float16"),
 )
-"""The variations of an operator's first examples in the quick kit; others have `plain` alone."""
+"""The variations of each of the first examples in the quick kit; later examples have `plain`."""
 _QUICK_ONCE = frozenset({*map(str, ElementType), *QUANTIZATIONS, "denormal", "denormal-and-large"})
-"""Variations that the quick kit has of the first example on which they are valid."""
+"""Variations that the quick kit contains once, for the first example on which they are valid."""
 _ONE_SIGNED = frozenset({"plain", *map(str, ElementType)})
 """Variations that are also run on elements of one sign."""
 _WIDE = ("int64", "uint64")
 _WIDE_RUNS = 3
 """The number of runs on integers of all magnitudes for 64-bit types."""
 _WITH_OTHER_DATA = 3
-"""The number of examples of which the quick kit tries integers far off, 0 and other conditions."""
+"""The number of examples with variations `…-far`, `…-zero` and `…-not` in the quick kit."""
 _WITHOUT_EXTREMES = ("resized", "input-nan", "denormal", "denormal-and-large")
 _MIXTURES = (14, 5)
-"""How many mixtures the quick kit has of an operator, and how many more for each of its slots."""
+"""The number of mixtures per operator, and per slot of the operator, in the quick kit."""
 _TIMES_AS_MANY = 4
-"""How many times as many mixtures the whole kit has as the quick one."""
+"""The number of mixtures in the whole kit, as a multiple of those in the quick kit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Case:
     """One test of a device.
 
     Attributes:
-        id: its stable identifier.
+        id: the stable identifier.
         operator: the type of the tested operator; `DEVICE` for a check of the device as a whole.
         element_type: the element type of the first tensor, for tables; empty for a check.
         variation: the use of the operator, `None` for a check.
@@ -110,9 +111,12 @@ def names_of(operators: str | Collection[str]) -> set[str]:
 
 
 def has_type(case: Case, element_type: str | None) -> bool:
-    """Return whether a case's first tensor has an element type, quantized or plain, or any."""
-    own = case.element_type
-    return element_type in (None, own, own.removeprefix("quantized "))
+    """Return whether a case's first tensor has an element type, plain or quantized.
+
+    `None` is any type.
+    """
+    type_ = case.element_type
+    return element_type in (None, type_, type_.removeprefix("quantized "))
 
 
 def case_of(id: str) -> Case:
@@ -120,7 +124,7 @@ def case_of(id: str) -> Case:
     operator = id.partition("/")[0]
     if f"{operator}/{RANDOM}/" in id:
         return _random_case(id)
-    variation = _varied_by_id(operator).get(id)
+    variation = _variations_by_id(operator).get(id)
     return variation or _case_of_row(id)
 
 
@@ -141,8 +145,8 @@ def random_cases(
     for number in range(rounds):
         for name, weight in zip(chosen, weights, strict=True):
             share = -(-count * weight // sum(weights))
-            for place in range(share * number, share * (number + 1)):
-                yield Case(f"{name}/{RANDOM}/{seed}-{place}", name)
+            for index in range(share * number, share * (number + 1)):
+                yield Case(f"{name}/{RANDOM}/{seed}-{index}", name)
 
 
 def use_in_words(case: Case) -> str:
@@ -162,7 +166,7 @@ def use_at(id: str) -> Use:
         steps = [int(step) for step in way.split(".")] if way else []
     except ValueError:
         raise KeyError(id) from None
-    return followed(random_use(operator_named(operator), f"{operator}/{drawn}"), steps)
+    return follow_path(random_use(operator_named(operator), f"{operator}/{drawn}"), steps)
 
 
 def _random_case(id: str) -> Case:
@@ -172,29 +176,29 @@ def _random_case(id: str) -> Case:
 
 
 @lru_cache(maxsize=8)
-def _varied_by_id(operator: str) -> dict[str, Case]:
-    """Return the cases of an operator that are not rows of settings, or the checks, by id."""
+def _variations_by_id(operator: str) -> dict[str, Case]:
+    """Return the cases of an operator except rows of settings, or all checks, by id."""
     if operator == DEVICE:
         return {case.id: case for case in all_cases(DEVICE)}
-    return {case.id: case for case in _varied(all_operators()[operator], quick=False)}
+    return {case.id: case for case in _vary_examples(all_operators()[operator], quick=False)}
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
-    yield from _varied(operator, quick=quick)
+    yield from _vary_examples(operator, quick=quick)
     base, per_slot = _MIXTURES
     count = (base + per_slot * len(operator.slots)) * (1 if quick else _TIMES_AS_MANY)
     yielded: set[str] = set()
-    for index, words, use in mixtures(operator, count):
-        case = _row_case(operator, index, words, use)
+    for index, row_id, use in mixtures(operator, count):
+        case = _row_case(operator, index, row_id, use)
         yielded.add(case.id)
         yield case
-    for index, words, use in () if quick else pairs(operator):
-        case = _row_case(operator, index, words, use)
+    for index, row_id, use in () if quick else pairs(operator):
+        case = _row_case(operator, index, row_id, use)
         if case.id not in yielded:
             yield case
 
 
-def _varied(operator: type[Operator], *, quick: bool) -> Iterator[Case]:
+def _vary_examples(operator: type[Operator], *, quick: bool) -> Iterator[Case]:
     """Generate the variations of an operator's examples, and the invalid uses."""
     once = set(_QUICK_ONCE)
     for index, arguments in enumerate(examples_of(operator)):
@@ -239,23 +243,23 @@ def _is_quick(index: int, words: str) -> bool:
     return words in (_QUICK[index] if index < len(_QUICK) else ("plain",))
 
 
-def _row_case(operator: type[Operator], index: int, words: str, use: Use) -> Case:
+def _row_case(operator: type[Operator], index: int, row_id: str, use: Use) -> Case:
     """Return the case of a row of settings, with runs on other data and on extreme elements."""
     later = other_run(operator, use.arguments, named=use.named)
-    extremes = extreme_run(use.arguments, zlib.crc32(words.encode()))
-    variation = replace(use, runs=(later, extremes)).variation(words)
-    id = f"{operator.type}/{index}/{words}"
+    extremes = extreme_run(use.arguments, zlib.crc32(row_id.encode()))
+    variation = replace(use, runs=(later, extremes)).variation(row_id)
+    id = f"{operator.type}/{index}/{row_id}"
     return Case(id, operator.type, _element_type(variation), variation, loaded=use.loaded)
 
 
 def _case_of_row(id: str) -> Case:
     """Return the case with the id of a row of settings, or raise `KeyError`."""
     name, _, rest = id.partition("/")
-    index, _, words = rest.partition("/")
+    index, _, row_id = rest.partition("/")
     if not index.isdecimal():
         raise KeyError(id)
     operator = all_operators()[name]
-    return _row_case(operator, int(index), words, use_of_row(operator, int(index), words))
+    return _row_case(operator, int(index), row_id, use_of_row(operator, int(index), row_id))
 
 
 def _is_valid(operator: type[Operator], variation: Variation) -> bool:

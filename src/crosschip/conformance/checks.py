@@ -50,7 +50,7 @@ def check(name: str) -> Callable[[Check], Check]:
 
 @check("models/chain")
 def chain(device: Device, options: Options) -> None:
-    """Twenty operations, one after the other."""
+    """Check twenty operations in sequence."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         for _ in range(20):
@@ -62,7 +62,7 @@ def chain(device: Device, options: Options) -> None:
 
 @check("models/branches")
 def branches(device: Device, options: Options) -> None:
-    """One operand that two operations read, and an output on each branch."""
+    """Check an operand that two operations read, with an output on each branch."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         trunk = step(x)
@@ -73,7 +73,7 @@ def branches(device: Device, options: Options) -> None:
 
 @check("models/product-of-vectors")
 def product_of_vectors(device: Device, options: Options) -> None:
-    """The product of two vectors as matrices, reshaped to a scalar."""
+    """Check the product of two vectors as matrices, reshaped to a scalar."""
     b = Builder("product")
     x, y = (b.input(name, TensorType(ElementType.FLOAT32, (3,))) for name in ("x", "y"))
     product = b.add(MatMul, b.add(Reshape, x, (1, 3)), b.add(Reshape, y, (3, 1)))
@@ -91,7 +91,7 @@ def product_of_vectors(device: Device, options: Options) -> None:
 
 @check("models/intermediate-output")
 def intermediate_output(device: Device, options: Options) -> None:
-    """An output that other operations read, too."""
+    """Check an output that other operations read, too."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         first = step(x)
@@ -102,7 +102,7 @@ def intermediate_output(device: Device, options: Options) -> None:
 
 @check("models/output-twice")
 def output_twice(device: Device, options: Options) -> None:
-    """One operand under two output names."""
+    """Check one operand under two output names."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         output = step(x)
@@ -113,7 +113,7 @@ def output_twice(device: Device, options: Options) -> None:
 
 @check("models/outputs-in-another-order")
 def outputs_in_another_order(device: Device, options: Options) -> None:
-    """Two outputs of one type, in another order than the operations that compute them."""
+    """Check two outputs of one type, in another order than the operations that compute them."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         first, second = step(x), step(b.input("z", x.type))
@@ -124,7 +124,7 @@ def outputs_in_another_order(device: Device, options: Options) -> None:
 
 @check("models/input-is-output")
 def input_is_output(device: Device, options: Options) -> None:
-    """An input that is also an output."""
+    """Check an input that is also an output."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         return [x, step(x)]
@@ -134,7 +134,7 @@ def input_is_output(device: Device, options: Options) -> None:
 
 @check("models/constant-is-output")
 def constant_is_output(device: Device, options: Options) -> None:
-    """A constant that is an output."""
+    """Check a constant that is an output."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         return [step(x), b.constant(np.arange(6, dtype=np.float32).reshape(2, 3))]
@@ -144,7 +144,7 @@ def constant_is_output(device: Device, options: Options) -> None:
 
 @check("models/unused-input")
 def unused_input(device: Device, options: Options) -> None:
-    """An input that nothing reads."""
+    """Check an input that no operation reads."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         b.input("unused", TensorType(ElementType.FLOAT32, (3,)))
@@ -155,17 +155,17 @@ def unused_input(device: Device, options: Options) -> None:
 
 @check("saved/round-trip")
 def round_trip(device: Device, options: Options) -> None:
-    """A saved and loaded program computes the same."""
-    model, inputs = _weighted(device, options)
-    saved, expected = _saved(device, options, model, inputs)
+    """Check that a saved and loaded program computes the same."""
+    model, inputs = _model_with_weights(device, options)
+    saved, expected = _save_and_run(device, options, model, inputs)
     _expect(_run(device.load(saved, model, options), inputs), expected, "a loaded program")
 
 
 @check("saved/two-programs")
 def two_programs(device: Device, options: Options) -> None:
-    """Saved programs of two models are not interchanged."""
+    """Check that saved programs of two models are not confused."""
     pairs = [simple(device, options, skip) for skip in (0, 1)]
-    saved_programs = [_saved(device, options, model, inputs) for model, inputs in pairs]
+    saved_programs = [_save_and_run(device, options, model, inputs) for model, inputs in pairs]
     for (model, inputs), (saved, expected) in zip(pairs, saved_programs, strict=True):
         actual = _run(device.load(saved, model, options), inputs)
         _expect(actual, expected, "a loaded program, with another one saved beside it,")
@@ -173,7 +173,7 @@ def two_programs(device: Device, options: Options) -> None:
 
 @check("threads/one-program")
 def one_program(device: Device, options: Options) -> None:
-    """Eight threads run one program at once on different inputs."""
+    """Check that eight threads can run one program at once on different inputs."""
     model, _ = simple(device, options)
     tries = [inputs_of(model, seed) for seed in range(64)]
     expected = [ReferenceProgram(model).run(inputs) for inputs in tries]
@@ -189,7 +189,7 @@ def one_program(device: Device, options: Options) -> None:
 
 @check("threads/compiling")
 def compiling(device: Device, options: Options) -> None:
-    """Eight threads compile and run at once."""
+    """Check that eight threads can compile and run at once."""
     if not device.capabilities().parallel_compile:
         raise Declined("DEVICE: compiles one model at a time (Capabilities.parallel_compile)")
     model, inputs = simple(device, options)
@@ -205,7 +205,7 @@ def compiling(device: Device, options: Options) -> None:
 
 @check("device/second-context")
 def second_context(device: Device, options: Options) -> None:
-    """A second instance works beside the first, and closing it does not affect the first."""
+    """Check that a second instance works, and that closing it does not affect the first."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, options)
@@ -218,7 +218,7 @@ def second_context(device: Device, options: Options) -> None:
 
 @check("device/close-and-reopen")
 def close_and_reopen(device: Device, options: Options) -> None:
-    """An instance that is opened after another was closed works."""
+    """Check that an instance works that is opened after another was closed."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for _ in range(3):
@@ -229,7 +229,7 @@ def close_and_reopen(device: Device, options: Options) -> None:
 
 @check("device/threads")
 def set_threads(device: Device, options: Options) -> None:
-    """A device that can set the number of threads compiles with it and computes the same."""
+    """Check that the device computes the same with another number of threads."""
     if not device.capabilities().threads:
         raise Declined("DEVICE: says that it cannot set threads")
     model, inputs = simple(device, options)
@@ -241,7 +241,7 @@ def set_threads(device: Device, options: Options) -> None:
 
 @check("device/one-thread")
 def one_thread(device: Device, options: Options) -> None:
-    """With a single thread, a bad run is refused and the next run is right."""
+    """Check that with one thread a bad run is refused and the next run is right."""
     if not device.capabilities().threads:
         raise Declined("DEVICE: says that it cannot set threads")
     options = replace(options, threads=1)
@@ -256,7 +256,7 @@ def one_thread(device: Device, options: Options) -> None:
 
 @check("device/unknown-property")
 def unknown_property(device: Device, options: Options) -> None:
-    """An unknown property is refused."""
+    """Check that an unknown property is refused."""
     try:
         device.another({"no such property": "1"}).close()
     except DeviceError:
@@ -266,7 +266,7 @@ def unknown_property(device: Device, options: Options) -> None:
 
 @check("device/known-properties")
 def known_properties(device: Device, options: Options) -> None:
-    """Each known property has a description."""
+    """Check that each known property has a description."""
     silent = [name for name, line in device.known_properties().items() if not line.strip()]
     if silent:
         raise Failed(f"the property {silent[0]!r} has no line that says what it does")
@@ -274,7 +274,7 @@ def known_properties(device: Device, options: Options) -> None:
 
 @check("device/answers")
 def answers(device: Device, options: Options) -> None:
-    """`supports` gives the same answer twice, and a reason for each refusal."""
+    """Check that `supports` answers the same twice, and gives a reason for each refusal."""
     for operator in operators().values():
         for arguments in examples_of(operator)[:2]:
             (operation,) = model_of(operator, arguments).operations
@@ -290,7 +290,7 @@ def answers(device: Device, options: Options) -> None:
 
 @check("memory/read-only-inputs")
 def read_only_inputs(device: Device, options: Options) -> None:
-    """Read-only inputs are not written to."""
+    """Check that read-only inputs are not written to."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for array in inputs:
@@ -302,7 +302,7 @@ def read_only_inputs(device: Device, options: Options) -> None:
 
 @check("memory/inputs-not-kept")
 def inputs_not_kept(device: Device, options: Options) -> None:
-    """Outputs do not change when the caller overwrites inputs after the run."""
+    """Check that outputs do not change when the caller overwrites inputs after the run."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     actual = _run(device.compile(model, options), inputs)
@@ -314,7 +314,7 @@ def inputs_not_kept(device: Device, options: Options) -> None:
 
 @check("memory/outputs-are-the-callers")
 def outputs_are_the_callers(device: Device, options: Options) -> None:
-    """Outputs are writable, and do not change when the program runs again."""
+    """Check that outputs are writable and do not change when the program runs again."""
     model, inputs = simple(device, options)
     program = device.compile(model, options)
     try:
@@ -368,7 +368,7 @@ def _compare(device: Device, options: Options, build: Build) -> None:
 
 def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[str, Any]]:
     """Return a supported operator of one tensor whose output has the input's type."""
-    for operator, arguments, model in _supported(device, options):
+    for operator, arguments, model in _supported_examples(device, options):
         if len(model.inputs) == len(model.outputs) == 1:
             (x,), (output,) = model.inputs.values(), model.outputs.values()
             if x.type == output.type and x.type.element_type is ElementType.FLOAT32:
@@ -379,7 +379,7 @@ def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[
 def simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list[Array]]:
     """Return a model of one supported operation, of the first supported operator or a later one."""
     types: set[str] = set()
-    for operator, arguments, model in _supported(device, options):
+    for operator, arguments, model in _supported_examples(device, options):
         only_random = all(sample.value is None for _, sample in samples(arguments))
         floats = all(o.type.element_type is ElementType.FLOAT32 for o in model.inputs.values())
         if model.inputs and only_random and floats:
@@ -389,7 +389,7 @@ def simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list
     raise Declined("DEVICE: supports too few operators on float32 tensors")
 
 
-def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
+def _model_with_weights(device: Device, options: Options) -> tuple[Model, list[Array]]:
     """Return a model with a constant of a kilobyte, or a simple one if no operator supports it."""
     weights = np.linspace(0.5, 1.5, 512, dtype=np.float32).reshape(16, 32)
     for operator in (Mul, Add, MatMul):
@@ -402,7 +402,7 @@ def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
     return simple(device, options)
 
 
-def _supported(
+def _supported_examples(
     device: Device, options: Options
 ) -> Iterator[tuple[type[Operator], dict[str, Any], Model]]:
     for operator in operators().values():
@@ -430,7 +430,7 @@ def _run(program: Program, inputs: Sequence[Array]) -> Sequence[Array]:
         program.close()
 
 
-def _saved(
+def _save_and_run(
     device: Device, options: Options, model: Model, inputs: list[Array]
 ) -> tuple[bytes, Sequence[Array]]:
     """Return a program's saved form and its outputs."""
@@ -472,7 +472,7 @@ def alike(
     expected: Sequence[Array],
     what: str,
 ) -> None:
-    """Raise `Failed` if outputs differ from the reference's; `what` begins the message."""
+    """Raise `Failed` if outputs differ from the reference's; the message begins with `what`."""
     for operand, array, wanted in zip(model.outputs.values(), actual, expected, strict=True):
         counted = arithmetic_type(operand.type, options.precision)
         wrong = difference(array, wanted, operand.type, 10 * tolerance(counted, inputs))

@@ -35,11 +35,11 @@ class Claims:
     accuracies: tuple[tuple[str, str, float], ...] = ()
 
     def exclusion(self, id: str) -> str:
-        """The reason why a case is excluded; empty if it is not."""
+        """Return the reason why a case is excluded; empty if it is not."""
         return next((why for pattern, why in self.exclusions if fnmatchcase(id, pattern)), "")
 
     def accuracy(self, operator: str, element_type: str) -> float | None:
-        """The tolerance that is claimed for an operator; `None` if it is the kit's own."""
+        """Return the tolerance that is claimed for an operator; `None` if there is no claim."""
         for name, type_, tolerance in self.accuracies:
             if name == operator and type_ in ("", element_type):
                 return tolerance
@@ -47,10 +47,10 @@ class Claims:
 
 
 def claims_of(device: type[Device], path: Path | None = None) -> Claims:
-    """The claims in the device's own file, or in the given one; none if there is no file.
+    """Read the claims in the file beside the device's module, or in `path`; none without a file.
 
     Raises:
-        InputError: the file cannot be read, or does not say what it must.
+        InputError: the file cannot be read, or an entry is malformed.
     """
     if path is None:
         path = Path(inspect.getfile(device)).with_name(FILE_NAME)

@@ -25,7 +25,7 @@ class Kit(pytest.Collector):
         device: the name of the tested device.
         timeout: seconds after which a run counts as hanging; empty for the default.
         compile_timeout: seconds after which a compilation counts as hanging; empty for the default.
-        together: the most operations that are compiled as one program.
+        together: the maximum number of operations of one program.
         configuration: the path of a TOML file with compile options, relative to pytest's
             configuration file; empty for none.
         quick: whether only a small selection of cases runs.

@@ -28,7 +28,7 @@ def export(case: Case, seed: int, path: Path) -> None:
 
     It holds `model.chipm` (the saved form of docs/formats.md), `model.txt` (the same to read),
     and `inputs/NAME.npy` and `outputs/NAME.npy`; element types that NumPy's files do not know are
-    stored as unsigned integers of their size, and `model.txt` says what they are.
+    stored as unsigned integers of their size, and `model.txt` states their types.
 
     Raises:
         InputError: the case has no model, or the file cannot be written.
@@ -50,8 +50,8 @@ def export_check(
 ) -> None:
     """Write the models that a check of the whole device compiles, as a zip archive.
 
-    Each is in a folder of its own, `1`, `2`, …, with the files that `export` writes; the inputs are
-    those of its first run. A check that fails ends there.
+    The folders `1`, `2`, … hold the files that `export` writes for each model, with the inputs of
+    the model's first run. A failing check ends the export.
 
     Raises:
         InputError: the check compiles no model, or the file cannot be written.

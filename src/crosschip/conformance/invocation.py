@@ -1,4 +1,4 @@
-"""The calls other than `Program.run` by which the runtime runs a program.
+"""The calls with which the runtime runs a program, other than `Program.run`.
 
 The runtime passes read-only inputs at any aligned address, lets programs write outputs to the
 caller's arrays, submits runs asynchronously, and keeps tensors in device buffers. The outputs must
@@ -15,7 +15,7 @@ from crosschip.hal import Buffer, Device, HostBuffer, Program
 from crosschip.ir import Array, ElementType, Model
 
 Invocation = Callable[[Sequence[Array]], Sequence[Sequence[Array]]]
-"""Has a program compute from inputs, once or several times; returns the outputs of each time."""
+"""Runs a program on inputs, once or several times; returns the outputs of each run."""
 
 _GARBAGE = 0xA5
 
@@ -51,8 +51,10 @@ def invocations(
 
     def run_into(inputs: Sequence[Array]) -> Sequence[Sequence[Array]]:
         places = [
-            # Elsewhere the program does not know the shape before it has run.
-            _garbage(array, alignment) if operand.type.static_shape == array.shape else None
+            # The shapes of other outputs are unknown before the run.
+            _with_other_bytes(array, alignment)
+            if operand.type.static_shape == array.shape
+            else None
             for operand, array in zip(model.outputs.values(), expected, strict=True)
         ]
         return [program.run_into(inputs, places)]
@@ -87,8 +89,8 @@ def _on_device(
     """Return outputs read from device buffers, after writing the input buffers twice."""
     buffers = [_buffer(device, array) for array in inputs]
     for index, (buffer, array) in enumerate(zip(buffers, inputs, strict=True)):
-        _check(f"input buffer {index}, written for the first time,", buffer, _flipped(array))
-        buffer.write(_strided(array))
+        _check(f"input buffer {index}, written for the first time,", buffer, _reverse(array))
+        buffer.write(_make_strided(array))
         _check(f"input buffer {index}, written again with an array with strides,", buffer, array)
     if not submits(program):
         return [program.run([buffer.array() for buffer in buffers])]
@@ -113,7 +115,7 @@ def _buffer(device: Device, array: Array) -> Buffer:
             f"allocate makes {buffer.element_type}{list(buffer.shape)}, "
             f"not {ElementType.of(array.dtype)}{list(array.shape)}"
         )
-    buffer.write(_flipped(array))
+    buffer.write(_reverse(array))
     return buffer
 
 
@@ -125,11 +127,11 @@ def _check(what: str, buffer: Buffer, array: Array) -> None:
         raise Misbehaviour(f"{what} does not hold what was written")
 
 
-def _flipped(array: Array) -> Array:
+def _reverse(array: Array) -> Array:
     return array.reshape(-1)[::-1].reshape(array.shape).copy()
 
 
-def _strided(array: Array) -> Array:
+def _make_strided(array: Array) -> Array:
     """Return the same elements in an array that is not C-contiguous."""
     if array.ndim > 1:
         return np.asfortranarray(array)
@@ -138,22 +140,22 @@ def _strided(array: Array) -> Array:
     return wide[:, 0].reshape(array.shape)
 
 
-def _garbage(array: Array, alignment: int) -> Array:
+def _with_other_bytes(array: Array, alignment: int) -> Array:
     """Return an array of the same type and shape with other bytes."""
-    place = _placed(array, alignment)
+    place = _misalign(array, alignment)
     place.reshape(-1).view(np.uint8)[...] = _GARBAGE
     return place
 
 
 def _read_only(array: Array, alignment: int) -> Array:
-    """Return a read-only copy with the least alignment that the element type allows."""
-    copy = _placed(array, alignment)
+    """Return a read-only copy with the smallest alignment that the element type allows."""
+    copy = _misalign(array, alignment)
     copy[...] = array
     copy.flags.writeable = False
     return copy
 
 
-def _placed(array: Array, alignment: int) -> Array:
+def _misalign(array: Array, alignment: int) -> Array:
     """Return an array of the same type and shape at an odd multiple of the alignment."""
     step = max(alignment, array.dtype.itemsize)
     room = np.empty(array.nbytes + 3 * step, np.uint8)

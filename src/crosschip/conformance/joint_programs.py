@@ -60,7 +60,7 @@ class Part:
         return [run.inputs[place] for place in self.reads]
 
     def wrong(self, index: int, results: Sequence[Array], options: Options) -> str:
-        """Return what is wrong with the results of a run; empty if nothing is."""
+        """Return the fault of the results of a run; empty if they are right."""
         if index >= len(self.runs):
             return ""
         outputs = [results[m] if isinstance(m, int) else m.copy() for m in self.makes]
@@ -125,7 +125,7 @@ def judge_jointly(
         claims: the device's exclusions and accuracy.
         seed: the seed of random elements.
         options: the compile options.
-        limit: the most operations of one program.
+        limit: the maximum number of operations of one program.
     """
     for loaded in (False, True):
         waiting: list[Part] = []
@@ -137,17 +137,17 @@ def judge_jointly(
                 yield parts
                 continue
             if waiting and len(waiting) + len(parts) > limit:
-                yield from _judged(waiting, device, options, loaded=loaded)
+                yield from _run_parts(waiting, device, options, loaded=loaded)
                 waiting = []
             waiting += parts
         if waiting:
-            yield from _judged(waiting, device, options, loaded=loaded)
+            yield from _run_parts(waiting, device, options, loaded=loaded)
 
 
 def _parts(
     case: Case, device: Device, claims: Claims, seed: int, options: Options
 ) -> Result | Sequence[Part]:
-    """Return the parts of a case, its result if nothing must run, or () if it must run alone."""
+    """Return the parts of a case; its result if nothing must run; () if it must run alone."""
     reason = claims.exclusion(case.id)
     if reason:
         return Result(case.id, Verdict.EXCLUDED, reason)
@@ -172,14 +172,14 @@ def _parts(
         ):
             reads, makes = range(len(model.inputs)), range(len(model.outputs))
             return [Part(case, model, runs, model, reads, makes, claimed)]
-        return _sized(case, model, runs, device, options, claimed)
+        return _static_parts(case, model, runs, device, options, claimed)
     except (Unsound, OutOfRange, DeviceError):
         return ()
     except Exception:  # the device's own code answers; judged alone, it is told what it raises
         return ()
 
 
-def _sized(
+def _static_parts(
     case: Case,
     model: Model,
     runs: Sequence[Run],
@@ -197,7 +197,7 @@ def _sized(
     return parts
 
 
-def _judged(
+def _run_parts(
     parts: Sequence[Part], device: Device, options: Options, *, loaded: bool
 ) -> Iterator[Result | ProgramStarted | ProgramBroken | CaseWrong]:
     """Run all parts in one program and yield the results."""
@@ -206,7 +206,7 @@ def _judged(
         return
     yield ProgramStarted(ids)
     try:
-        faults = _faults(parts, device, options, loaded=loaded)
+        faults = _find_faults(parts, device, options, loaded=loaded)
     except Declined as declined:
         for id in ids:
             yield Result(id, Verdict.UNSUPPORTED, str(declined))
@@ -226,13 +226,13 @@ def _judged(
 
 
 class _Spoiled(Exception):
-    """Inputs or earlier outputs were overwritten; the message says which."""
+    """Inputs or earlier outputs were overwritten; the message names them."""
 
 
-def _faults(
+def _find_faults(
     parts: Sequence[Part], device: Device, options: Options, *, loaded: bool
 ) -> dict[str, str]:
-    """Return what is wrong with each case of a program, by id.
+    """Return the fault of each wrong case of a program, by id.
 
     Raises:
         Declined: the program must run from its saved form, and the device does not save programs.
@@ -274,7 +274,7 @@ def _is_same(array: Array, before: Array) -> bool:
 
 def join(models: Sequence[Model]) -> Model:
     """Merge models into one; the names of operations and dynamic dimensions get unique prefixes."""
-    renamed_models = [_renamed(model, f"case{index}.") for index, model in enumerate(models)]
+    renamed_models = [_prefix_names(model, f"case{index}.") for index, model in enumerate(models)]
     inputs = [operand for model in renamed_models for operand in model.inputs.values()]
     outputs = [operand for model in renamed_models for operand in model.outputs.values()]
     return Model(
@@ -285,7 +285,7 @@ def join(models: Sequence[Model]) -> Model:
     )
 
 
-def _renamed(model: Model, prefix: str) -> Model:
+def _prefix_names(model: Model, prefix: str) -> Model:
     """Prefix the names of a model's operations, operands and dynamic dimensions."""
     names = {
         name

@@ -40,8 +40,7 @@ class Result:
 
     Attributes:
         detail: why it is not `PASS`; empty if it is.
-        smallest: the smallest use that fails in the same manner, with its id; empty if not
-            searched.
+        smallest: the smallest use that fails in the same way, with its id; empty if not searched.
     """
 
     id: str
@@ -51,7 +50,7 @@ class Result:
 
 
 _WATCHED = ("plain", "dynamic")
-"""The variations of an operator's first example of which the memory that runs take is watched."""
+"""The variations of an operator's first example that are checked for memory growth."""
 
 _MANNERS = (
     *("crashes", "hangs", "is not refused", "elements are wrong", "has shape", "has elements of"),
@@ -59,8 +58,8 @@ _MANNERS = (
 )
 
 
-def manner(detail: str) -> str:
-    """Return how a case fails, in a few words without numbers, for grouping failures."""
+def failure_kind(detail: str) -> str:
+    """Return the kind of a failure: a few words of its detail without numbers."""
     return next((words for words in _MANNERS if words in detail), detail[:20])
 
 
@@ -90,7 +89,7 @@ def judge(
     except Failed as failed:
         detail = str(failed)
     except Unsound as unsound:
-        # The definitions are to be mended; no other device is to blame for them.
+        # A defect of crosschip's definitions, not of the device.
         own = isinstance(device, ReferenceDevice)
         verdict = Verdict.FAIL if own else Verdict.NOT_RUN
         return Result(case.id, verdict, f"crosschip errs: {unsound}")
@@ -100,7 +99,7 @@ def judge(
 
 
 def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Options) -> str:
-    """Return what the device does wrong; empty if nothing."""
+    """Return the device's fault; empty if there is none."""
     if case.operator == DEVICE:
         CHECKS[case.id.partition("/")[2]](device, options)
         return ""
@@ -129,7 +128,7 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Optio
 
 
 def _refusal(case: Case, device: Device, options: Options) -> str:
-    """Return what is wrong with validation's error about an invalid use; empty if nothing.
+    """Return the fault of the error that validation raises for an invalid use; empty if right.
 
     Raises:
         Declined: the device does not support the valid use from which this one was derived.

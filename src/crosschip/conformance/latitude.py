@@ -23,7 +23,7 @@ from crosschip.ops.standard.sampling import GridSample
 
 @dataclass(frozen=True, slots=True)
 class Latitude:
-    """What a definition leaves to the device in one run.
+    """The differences from the reference that a definition allows in one run.
 
     Attributes:
         everything: whether nothing is compared and errors are accepted.
@@ -86,7 +86,7 @@ def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -
 
 
 def counted_in(operation: Operation, output: TensorType) -> TensorType:
-    """Return the type whose precision counts for an output: float32 if the weights have no more."""
+    """Return the type whose precision bounds an output: float32 if float64 has float32 weights."""
     if output.element_type is not ElementType.FLOAT64:
         return output
     weighed = operation.type in _WEIGHED_IN_FLOAT32 or (
@@ -96,7 +96,7 @@ def counted_in(operation: Operation, output: TensorType) -> TensorType:
 
 
 def least_size(model: Model) -> float:
-    """Return the magnitude below which all numbers of an operation are equally exact.
+    """Return the magnitude below which the errors of an operation do not decrease.
 
     In every step of a recurrent network numbers near 1 are multiplied by parameters, and rounding
     errors add up over the steps.

@@ -20,8 +20,8 @@ LARGEST_GROWTH = 512
 def growth(action: Callable[[], object]) -> int:
     """Return the bytes that each further call of an action allocates and does not release.
 
-    If few calls exceed the allowed growth, more calls decide whether it goes on: an engine may
-    release memory later, on another thread.
+    If a few calls exceed the allowed growth, more calls are measured: an engine may release memory
+    later, on another thread.
     """
     grown = _growth(action, _CALLS)
     return _growth(action, _MANY_CALLS) if grown > LARGEST_GROWTH else grown
@@ -30,8 +30,9 @@ def growth(action: Callable[[], object]) -> int:
 def _growth(action: Callable[[], object], calls: int) -> int:
     """Return `growth`, measured over three groups of `calls` calls after some warm-up calls.
 
-    The least growth of the groups counts, so that one-time allocations and growing tables do not.
-    Bytes of NumPy and Python are counted exactly; those of C code where the C library counts them.
+    The smallest growth of the groups is returned, so that one-time allocations and growing tables
+    do not count. Bytes of NumPy and Python are counted exactly; bytes of C code are counted if the
+    C library has `mallinfo2`.
     """
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:

@@ -1,11 +1,11 @@
 """Mixtures: uses of an operator that combine many randomly drawn settings.
 
-Each mixture starts from an example. Several rows of settings (see `settings`) are drawn; the row
-with the most pairs and triples of settings that no earlier mixture has is chosen, where the values
-that the example has itself count as settings. The first mixtures cover each rank and each list of
-axes. A setting of the row is applied if inference accepts it and no output becomes empty; otherwise
-others of its factor are tried. Few cases thus meet most conditions of two and three settings, if
-the device declines few of them; `pairs` covers what such a device declines.
+Each mixture starts from an example. Several rows of settings (see `settings`) are drawn. The row
+with the largest number of new pairs and triples of settings is chosen; the example's own values
+count as settings. The first mixtures cover each rank and each list of axes. A setting of the row is
+applied if inference accepts it and no output becomes empty; otherwise other settings of its factor
+are tried. A small number of cases thus covers most combinations of two and three settings, if the
+device declines few of them; `pairs` has shorter rows, for devices that decline many.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _CHANCES = {
     "size": 0.0,
 }
 _CHANCE = 0.7
-"""How likely a factor is set, where `_CHANCES` does not say it."""
+"""The probability that a factor is set, if `_CHANCES` does not list it."""
 
 _UNLIKELY = {"rank of ": 0.2, "size of axis ": 0.3}
-"""How likely factors are set whose names begin so."""
+"""The probabilities that factors are set, by the beginnings of their names."""
 
 _WEIGHTS = {
     **dict.fromkeys(("float16", "int32", "int64", "uint8", "int8", "bool", "quantized-int8"), 6),
@@ -50,22 +50,22 @@ _WEIGHTS = {
     **dict.fromkeys(("bfloat16", "uint64", "uint32", "int16", "uint16"), 3),
     **dict.fromkeys(("rank=0", "quantized-uint8-ties", "quantized-int16-ties"), 2),
 }
-"""How much more likely settings are drawn than others of their factors."""
+"""The relative probabilities of settings within their factors; 1 for others."""
 
 _CANDIDATES = 8
-"""How many rows are drawn for each mixture."""
+"""The number of rows that are drawn for each mixture."""
 
 _MOST_TRIES = 2
-"""How many settings of a factor are tried until inference takes one."""
+"""The maximum number of settings of a factor that are tried until inference accepts one."""
 
 _MOST_REFUSALS = 1
-"""How often a setting that no use of an example took is tried on it."""
+"""The number of refusals after which a setting is no longer tried on an example."""
 
 
 def mixtures(operator: type[Operator], count: int) -> Iterator[tuple[int, str, Use]]:
     """Generate mixtures: the index of the example, the settings in words, and the use.
 
-    The first ones are the same for any count.
+    The first mixtures are the same for any count.
     """
     examples = [use_of(operator, example) for example in examples_of(operator)]
     search = _Search(examples, by_factor(all_settings(operator)))
@@ -121,7 +121,7 @@ class _Search:
             if gain > most:
                 most, best = gain, (index, row)
         index, row = best
-        use, row = self._applied(index, row, random)
+        use, row = self._apply_row(index, row, random)
         self._covered.update(self._groups(index, row))
         return index, row, use
 
@@ -151,7 +151,7 @@ class _Search:
         key = (index, setting.words)
         return key in self._accepted or self._refusals[key] < _MOST_REFUSALS
 
-    def _applied(
+    def _apply_row(
         self, index: int, row: Sequence[Setting], random: Random
     ) -> tuple[Use, list[Setting]]:
         """Apply a row to an example; return the use and the settings that inference accepted."""
@@ -203,7 +203,7 @@ def _chance_of(factor: str) -> float:
 
 
 def _settings_of_example(use: Use) -> dict[str, str]:
-    """Return the settings that an example has itself, by factor: values, element type and rank."""
+    """Return the settings that describe an unchanged example: values, element type and rank."""
     settings: dict[str, str] = {}
     for slot in use.operator.slots:
         if isinstance(slot, Parameter):

@@ -13,7 +13,7 @@ from crosschip.ops.definition.examples import Example, Sample, samples
 from crosschip.ops.definition.slots import Parameter, Slot
 
 Mutation = tuple[str, str, Example]
-"""The fault in a word, the slot that the message must name, and the arguments."""
+"""The fault as one word, the slot that the message must name, and the arguments."""
 
 
 def mutations(operator: type[Operator], arguments: Example) -> Iterator[Mutation]:

@@ -255,7 +255,7 @@ def _supplement(device: GuardedDevice, all_uses: Sequence[_Uses]) -> Supplementa
 
 
 def _supported_subset(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
-    """Return what a device supports of an operator; `None` if it supports none of the examples."""
+    """Return the subset of an operator that a device supports; `None` if it supports no example."""
 
     def runs(model: Model) -> bool:
         return bool(ask(model).answers[0])

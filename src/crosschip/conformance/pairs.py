@@ -19,36 +19,36 @@ _EXAMPLES = 2
 """The number of examples a pair is tried on before it counts as impossible."""
 
 _WIDTH = 4
-"""The most settings of a row: what a device declines hides all else in its row."""
+"""The maximum number of settings of a row; a declined setting hides all others of its row."""
 
 _EXTENSIONS = 1
 """The number of settings of each other factor that a row is offered."""
 
 
 def pairs(operator: type[Operator]) -> Iterator[tuple[int, str, Use]]:
-    """Generate rows that cover all pairs: index of the example, settings in words, use."""
+    """Generate rows that cover all pairs: the index of the example, the row's id, and the use."""
     random = Random(operator.type)
     factors = by_factor(paired_settings(operator))
     all_settings = [setting for settings in factors.values() for setting in settings]
-    left = dict.fromkeys(
+    uncovered = dict.fromkeys(
         (a.words, b.words) for a, b in combinations(all_settings, 2) if not a.excludes(b)
     )
     by_words = {setting.words: setting for setting in all_settings}
-    while left:
-        pair = next(iter(left))
-        del left[pair]
-        begun = _begun(operator, [by_words[words] for words in pair], random)
-        if begun is None:
+    while uncovered:
+        pair = next(iter(uncovered))
+        del uncovered[pair]
+        start = _start_row(operator, [by_words[words] for words in pair], random)
+        if start is None:
             continue
-        index, use = begun
-        row, use = _extended(use, [by_words[words] for words in pair], factors, left, random)
+        index, use = start
+        row, use = _extend_row(use, [by_words[words] for words in pair], factors, uncovered, random)
         for a, b in combinations(row, 2):
-            left.pop((a.words, b.words), None)
-            left.pop((b.words, a.words), None)
+            uncovered.pop((a.words, b.words), None)
+            uncovered.pop((b.words, a.words), None)
         yield index, row_words(row), use
 
 
-def _begun(
+def _start_row(
     operator: type[Operator], settings: list[Setting], random: Random
 ) -> tuple[int, Use] | None:
     """Return an example that accepts two settings, with both applied; `None` if there is none."""
@@ -64,11 +64,11 @@ def _begun(
     return None
 
 
-def _extended(
+def _extend_row(
     use: Use,
     row: list[Setting],
     factors: Mapping[str, list[Setting]],
-    left: Mapping[tuple[str, str], None],
+    uncovered: Mapping[tuple[str, str], None],
     random: Random,
 ) -> tuple[list[Setting], Use]:
     """Extend a row by settings of other factors that complete pairs."""
@@ -78,7 +78,7 @@ def _extended(
         if len(row) == _WIDTH:
             break
         free = [s for s in factors[name] if not any(s.excludes(other) for other in row)]
-        news = [(sum(_new(s, other, left) for other in row), s) for s in free]
+        news = [(sum(_is_new_pair(s, other, uncovered) for other in row), s) for s in free]
         best = sorted((entry for entry in news if entry[0]), key=lambda entry: -entry[0])
         for _, setting in best[:_EXTENSIONS]:
             changed = setting.change(use)
@@ -88,5 +88,5 @@ def _extended(
     return row, use
 
 
-def _new(a: Setting, b: Setting, left: Mapping[tuple[str, str], None]) -> bool:
-    return (a.words, b.words) in left or (b.words, a.words) in left
+def _is_new_pair(a: Setting, b: Setting, uncovered: Mapping[tuple[str, str], None]) -> bool:
+    return (a.words, b.words) in uncovered or (b.words, a.words) in uncovered

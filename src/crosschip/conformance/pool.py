@@ -13,22 +13,22 @@ from pathlib import Path
 
 from crosschip.conformance.batching import BatchRunner
 from crosschip.conformance.cases import RANDOM, Case, use_at
-from crosschip.conformance.judge import Result, Verdict, manner
+from crosschip.conformance.judge import Result, Verdict, failure_kind
 from crosschip.conformance.report import Report
 from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait, Runner, Timeouts
-from crosschip.conformance.shrinking import followed, shrink
+from crosschip.conformance.shrinking import follow_path, shrink
 from crosschip.hal import Options
 
 OnResult = Callable[[Case, Result], None]
 
 _BATCH = 250
-"""The number of cases that a process takes at a time."""
+"""The number of cases that are sent to a process at once."""
 
 _HOPELESS = 20
-"""After how many cases of an operator, none of which the device took, no more are tried."""
+"""The number of cases of an operator after which it is skipped if the device supported none."""
 
 _SHRUNK = 3
-"""The number of an operator's failures of one manner that are shrunk."""
+"""The maximum number of failures that are shrunk per operator and kind of failure."""
 
 
 def run_cases(
@@ -61,11 +61,11 @@ def run_cases(
         seed: the seed of random elements.
         timeout: seconds after which a run counts as hanging.
         compile_timeout: seconds after which a compilation counts as hanging.
-        together: the most operations that are compiled as one program, for slow compilers; 1
+        together: the maximum number of operations of one program, for slow compilers; 1
             compiles each case separately.
-        budget: the most seconds for the cases of one operator; the remaining ones are not run. The
+        budget: the seconds for the cases of one operator; the remaining cases are not run. The
             time of a program of several cases counts for the first of them.
-        tries: the most smaller uses that are tried for a random case that fails.
+        tries: the maximum number of smaller uses that are tried for a random case that fails.
         claims: the device's claims file, if it is not beside its module.
         options: the compile options; `None` for the default.
         properties: the device's properties.
@@ -176,8 +176,7 @@ class _Work:
     def _to_begin(self, batch: Sequence[Case]) -> Iterator[Sequence[str]]:
         """Yield the ids of a batch's cases that must run now, in groups that may share programs.
 
-        If a number of supported cases is wanted, groups are small, because results decide what else
-        runs.
+        With a `limit`, groups are small, because results decide whether further cases run.
         """
         size = len(batch) if self._together > 1 and self._left is None else self._together
         for start in range(0, len(batch), size):
@@ -230,12 +229,12 @@ class _Work:
         clock.lap()
         result = runner.run(id)
         if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in id and not self.stopped:
-            return self._shrunk(runner, self._cases[id], result)
+            return self._shrink(runner, self._cases[id], result)
         return result
 
-    def _shrunk(self, runner: Runner, case: Case, result: Result) -> Result:
-        """Shrink a failure to the smallest use that fails alike, for the first few of a manner."""
-        how = manner(result.detail)
+    def _shrink(self, runner: Runner, case: Case, result: Result) -> Result:
+        """Shrink a failure to the smallest use that fails in the same way, for the first few."""
+        how = failure_kind(result.detail)
         self._failures[case.operator, how] += 1
         if self._failures[case.operator, how] > _SHRUNK or "~" in case.id:
             return result
@@ -244,12 +243,14 @@ class _Work:
         def fails(way: Sequence[int]) -> bool:
             nonlocal smallest
             tried = runner.run(_id_of_path(case.id, way))
-            alike = tried.verdict is Verdict.FAIL and manner(tried.detail) == how
+            alike = tried.verdict is Verdict.FAIL and failure_kind(tried.detail) == how
             smallest = tried if alike else smallest
             return alike and not self.stopped
 
         way = shrink(use, fails, self._tries)
-        return replace(result, smallest=f"{smallest.id}: {followed(use, way)}: {smallest.detail}")
+        return replace(
+            result, smallest=f"{smallest.id}: {follow_path(use, way)}: {smallest.detail}"
+        )
 
 
 def _id_of_path(id: str, way: Sequence[int]) -> str:

@@ -67,12 +67,12 @@ def resize(use: Use, random: Random) -> Use | None:
 
 def add_axis(use: Use, random: Random) -> Use | None:
     """Add an axis to the tensors of the highest rank, to one tensor, or to all."""
-    return _reranked(use, random, more=True)
+    return _change_ranks(use, random, more=True)
 
 
 def drop_axis(use: Use, random: Random) -> Use | None:
     """Remove an axis from the tensors of the highest rank, from one tensor, or from all."""
-    return _reranked(use, random, more=False)
+    return _change_ranks(use, random, more=False)
 
 
 def set_parameter(use: Use, random: Random) -> Use | None:
@@ -115,7 +115,7 @@ def retype(use: Use, random: Random) -> Use | None:
     if not group:
         return None
     if ElementType.FLOAT32 in slot.types and random.random() < 0.3:
-        return _quantized(use, group, random)
+        return _random_quantization(use, group, random)
     element_type = random.choice(sorted(slot.types, key=lambda t: t.code))
     changed = retyped_group(use.operator, use.arguments, slot, element_type)
     return replace(use, arguments=changed)
@@ -127,7 +127,7 @@ def change_data(use: Use, random: Random) -> Use | None:
     if not samples:
         return None
     name = random.choice(sorted(samples))
-    changed = redrawn(samples[name], use, random)
+    changed = redraw(samples[name], use, random)
     return replace(use, arguments=replaced(use.arguments, {name: changed}))
 
 
@@ -167,10 +167,10 @@ def make_constant(use: Use, random: Random) -> Use | None:
     return replace(use, arguments=replaced(use.arguments, {name: turned}))
 
 
-def redrawn(draw: Draw, use: Use, random: Random) -> Draw:
+def redraw(draw: Draw, use: Use, random: Random) -> Draw:
     """Return a draw with another range or special numbers, or with one fixed element changed."""
     if draw.value is not None:
-        return replace(draw, value=_perturbed(draw.value, use, random))
+        return replace(draw, value=_perturb(draw.value, use, random))
     element_type = draw.type.element_type
     if element_type in FLOATS and random.random() < 0.6:
         return replace(draw, specials=tuple(random.sample(_SPECIALS, random.choice((1, 1, 2, 3)))))
@@ -185,7 +185,7 @@ def redrawn(draw: Draw, use: Use, random: Random) -> Draw:
     return draw
 
 
-def _reranked(use: Use, random: Random, *, more: bool) -> Use | None:
+def _change_ranks(use: Use, random: Random, *, more: bool) -> Use | None:
     ranks = ranks_of(use.operator, use.arguments)
     highest = max(ranks.values(), default=0)
     if not ranks or not (more or highest):
@@ -255,7 +255,7 @@ def _element(slot: Parameter[Any], now: Sequence[Any], use: Use, random: Random)
     return None
 
 
-def _quantized(use: Use, group: Mapping[str, Draw], random: Random) -> Use | None:
+def _random_quantization(use: Use, group: Mapping[str, Draw], random: Random) -> Use | None:
     element_type = random.choice(sorted(QUANTIZABLE, key=lambda t: t.code))
     if element_type not in INTEGERS or random.random() < 0.5:
         element_type = random.choice((ElementType.INT8, ElementType.UINT8))
@@ -298,7 +298,7 @@ def _scales(element_type: ElementType, shape: Sequence[int], random: Random) -> 
     return Quantization(tuple(random.choice(_SCALES) for _ in range(count)), (zero,) * count, axis)
 
 
-def _perturbed(value: Array, use: Use, random: Random) -> Array:
+def _perturb(value: Array, use: Use, random: Random) -> Array:
     """Return the array with one element changed."""
     fresh = value.copy()
     if not fresh.size:
@@ -345,4 +345,4 @@ RANDOM_CHANGES: tuple[tuple[int, RandomChange], ...] = (
     (1, compute_parameter),
     (1, make_constant),
 )
-"""All moves, each with how often it is made."""
+"""All random changes, each with its relative probability."""

@@ -19,7 +19,7 @@ class Entry:
 
     Attributes:
         validation: whether it tests crosschip's own validation instead of the device.
-        smallest: the smallest use that fails in the same manner, for a random case that fails.
+        smallest: the smallest use that fails in the same way, for a random case that fails.
         use: the tested use in words, if it fails; empty for a random case.
     """
 

@@ -26,7 +26,7 @@ _SECONDS_UNTIL_READ = 0.2
 
 @check("submit/after")
 def after(device: Device, options: Options) -> None:
-    """A submitted run reads its inputs only after the events that it waits for."""
+    """Check that a submitted run reads its inputs only after the events that it waits for."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, options)
@@ -53,7 +53,7 @@ def after(device: Device, options: Options) -> None:
 
 @check("submit/many")
 def many(device: Device, options: Options) -> None:
-    """Sixteen runs on different inputs are in flight at once."""
+    """Check sixteen simultaneous runs on different inputs."""
     model, _ = simple(device, options)
     program = device.compile(model, options)
     try:
@@ -72,8 +72,8 @@ def many(device: Device, options: Options) -> None:
 
 @check("session/carried")
 def carried(device: Device, options: Options) -> None:
-    """Two sessions of one program each carry their own state from run to run."""
-    model = _accumulating(device, options)
+    """Check that two sessions of one program carry separate states from run to run."""
+    model = _accumulating_model(device, options)
     program = device.compile(model, options)
     try:
         sessions = [program.session([Carried(output=1, input=1)]) for _ in range(2)]
@@ -108,12 +108,12 @@ def carried(device: Device, options: Options) -> None:
 
 @check("models/same-operand-twice")
 def same_operand_twice(device: Device, options: Options) -> None:
-    """One operand fills both slots of an operator with two tensors."""
+    """Check an operation that reads one operand in both of its slots."""
     b = Builder("twice")
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
     for operator in (Add, Sub, Mul):
         b.output(operator.type, b.add(operator, x, x))
-    model = _supported(device, b.build(), options)
+    model = _require_support(device, b.build(), options)
     inputs = inputs_of(model, 0)
     program = device.compile(model, options)
     try:
@@ -125,7 +125,7 @@ def same_operand_twice(device: Device, options: Options) -> None:
 
 @check("runs/many")
 def many_runs(device: Device, options: Options) -> None:
-    """A long sequence of runs on changing inputs is right to the last."""
+    """Check that all of a long sequence of runs on changing inputs are right."""
     model, _ = simple(device, options)
     program, right = device.compile(model, options), ReferenceProgram(model)
     try:
@@ -139,9 +139,9 @@ def many_runs(device: Device, options: Options) -> None:
 
 @check("runs/close-beside")
 def close_beside(device: Device, options: Options) -> None:
-    """A program still runs after other programs of the same model and constants are closed."""
+    """Check that a program still runs after other programs of the same model are closed."""
     try:
-        model = _with_constants(device, options, 5)
+        model = _model_with_constants(device, options, 5)
         inputs = inputs_of(model, 0)
     except Declined:
         model, inputs = simple(device, options)
@@ -161,8 +161,8 @@ def close_beside(device: Device, options: Options) -> None:
 
 @check("runs/other-constants")
 def other_constants(device: Device, options: Options) -> None:
-    """Models that differ only in their constants have different programs."""
-    models = [_with_constants(device, options, factor) for factor in (1, 2)]
+    """Check that models that differ only in their constants have different programs."""
+    models = [_model_with_constants(device, options, factor) for factor in (1, 2)]
     programs = [device.compile(model, options) for model in models]
     try:
         for model, program in zip(models, programs, strict=True):
@@ -176,12 +176,12 @@ def other_constants(device: Device, options: Options) -> None:
 
 @check("saved/constants")
 def saved_constants(device: Device, options: Options) -> None:
-    """A saved program holds all its constants, of each element type and of several sizes.
+    """Check that a saved program holds its constants of each element type and several sizes.
 
     If the device declares that its saved programs hold the weights, the program is loaded with a
     model without the large constants, as the runtime does.
     """
-    model = _with_constants(device, options, 3)
+    model = _model_with_constants(device, options, 3)
     inputs = inputs_of(model, 0)
     expected = ReferenceProgram(model).run(inputs)
     holds_weights = device.capabilities().holds_weights
@@ -198,13 +198,13 @@ def _expect_close(actual: Array, expected: Array, what: str) -> None:
         raise Failed(f"{what}: {actual.tolist()} instead of {expected.tolist()}")
 
 
-def _accumulating(device: Device, options: Options) -> Model:
+def _accumulating_model(device: Device, options: Options) -> Model:
     """Return a model of x and a state that computes x * state and x + state."""
     b = Builder("accumulating")
     x, state = (b.input(name, TensorType(ElementType.FLOAT32, (2, 3))) for name in ("x", "state"))
     b.output("y", b.add(Mul, x, state))
     b.output("state", b.add(Add, x, state))
-    return _supported(device, b.build(), options)
+    return _require_support(device, b.build(), options)
 
 
 def _without_large_reals(model: Model) -> Model:
@@ -227,7 +227,7 @@ _TYPES: Sequence[ElementType] = (
 )
 
 
-def _with_constants(device: Device, options: Options, factor: int) -> Model:
+def _model_with_constants(device: Device, options: Options, factor: int) -> Model:
     """Return a model with three constants of each type that the device supports.
 
     The added ones have the same elements, as a row and as a column; the third is a matrix of up to
@@ -245,7 +245,7 @@ def _with_constants(device: Device, options: Options, factor: int) -> Model:
             x_type = TensorType(element_type, (count, count))
             values = [(np.arange(count) + n) % 11 * factor for n in (1, 1, 3)]
             held: list[Array] = [value.astype(element_type.dtype) for value in values]
-            # Of the same elements, and another shape.
+            # The same elements in another shape.
             held[1] = held[1].reshape(count, 1)
             held[2] = np.tile(held[2], (count, 1))
             if all(_takes(device, options, operator, x_type, held[0]) for operator in (Add, Sub)):
@@ -270,7 +270,7 @@ def _takes(
     return bool(support_of(device, b.build(), options))
 
 
-def _supported(device: Device, model: Model, options: Options) -> Model:
+def _require_support(device: Device, model: Model, options: Options) -> Model:
     for operation in model.operations:
         answer = device.supports(operation, options)
         if not answer:

@@ -24,15 +24,15 @@ from crosschip.runtime.plain import to_plain
 
 STARTUP_SECONDS = 120
 TIMEOUT, COMPILE_TIMEOUT = 60.0, 600.0
-"""The seconds that a case may take besides compiling, and that compiling may take."""
+"""The default time limits in seconds of a case without compilation, and of its compilation."""
 
 _PROGRESS_SECONDS = 1.0
 _LAST_WORDS = 600
-"""The characters that are shown of what a process said before it died."""
+"""The number of characters of standard error that are shown after a crash."""
 
 
 OnWait = Callable[[float, bool], None]
-"""Is told, about once a second, for how many seconds a case lasts, and whether it compiles."""
+"""Called about once a second with the seconds of the current case, and whether it compiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Runner(Closing):
 
         Args:
             ids: the ids of the cases.
-            together: the most operations of one program.
+            together: the maximum number of operations of one program.
         """
         try:
             worker = self._living()
@@ -172,7 +172,7 @@ class _Worker:
         self._on_wait = on_wait
         self._compiles = False
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
-        # In a session of its own: Ctrl-C is for the kit, which ends the process itself.
+        # In a separate session, so that Ctrl-C reaches only the kit, which ends the process itself.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from crosschip.conformance.draw import Draw
-from crosschip.conformance.random_changes import RANDOM_CHANGES, redrawn, resize
+from crosschip.conformance.random_changes import RANDOM_CHANGES, redraw, resize
 from crosschip.conformance.uses import Use, draws, is_small, is_valid, replaced, use_of
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.examples import Example, Sample
@@ -20,7 +20,7 @@ _LENGTHS = (2, 5, 8, 12, 20, 30)
 _WEIGHTS, _FUNCTIONS = zip(*RANDOM_CHANGES, strict=True)
 _TRIES = 30
 _UNFIT = 0.15
-"""The share of later runs whose sizes need not fit; what does not is refused when it runs."""
+"""The share of later runs whose sizes may be inconsistent, so that they must be refused."""
 
 
 def random_use(operator: type[Operator], seed: str) -> Use:
@@ -84,7 +84,7 @@ def _later(use: Use, random: Random) -> Example:
         inputs = [name for name, draw in draws(later.arguments).items() if not draw.constant]
         if inputs:
             name = random.choice(inputs)
-            other = redrawn(draws(later.arguments)[name], later, random)
+            other = redraw(draws(later.arguments)[name], later, random)
             changed = replaced(later.arguments, {name: other})
             if is_small(use.operator, changed):
                 later = replace(later, arguments=changed)

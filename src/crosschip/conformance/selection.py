@@ -19,19 +19,21 @@ from crosschip.ir import InputError
 from crosschip.ops.packages import all_operators
 
 _ROUNDS = 40
-"""How many times as many random cases are tried, at most, until a device has taken enough."""
+"""The maximum number of generated random cases per case that the device should support."""
 
 
 def cases_to_take(
     count: int, seed: int, operators: Collection[str] = (), element_type: str | None = None
 ) -> Iterator[Case]:
-    """Random cases, of which a device that takes few will have taken so many in the end.
+    """Generate up to `_ROUNDS` times `count` random cases.
+
+    Even a device that supports few of them then finds `count` supported cases.
 
     Args:
-        count: how many the device is to take.
-        seed: what they are drawn from.
-        operators: only those of these operators; empty for all.
-        element_type: only those whose first tensor has this type.
+        count: the number of cases that the device should support.
+        seed: the seed of the random cases.
+        operators: the types of the operators; empty for all.
+        element_type: the element type of the first tensor; `None` for any.
     """
     for case in random_cases(count, seed, operators, rounds=_ROUNDS):
         if element_type is None or has_type(case_of(case.id), element_type):
@@ -47,21 +49,22 @@ def chosen_cases(
     *,
     quick: bool = False,
 ) -> Iterator[Case]:
-    """Select the cases that meet all conditions; they are generated as they are read.
+    """Generate the cases that meet all conditions.
 
     Args:
-        operators: whose cases: of one, of several, or empty for all.
-        element_type: of the first tensor; `int8` is plain or quantized, `quantized int8` only that.
+        operators: the type of an operator, or several types; empty for all.
+        element_type: the element type of the first tensor; `int8` includes quantized tensors,
+            `quantized int8` selects only these.
         case: an id, or a pattern of ids with `*`, `?` and `[...]`.
-        random: this many random cases in the place of the others.
-        seed: what random cases are drawn from.
-        quick: only a few of each operator.
+        random: the number of random cases, instead of all other cases; `None` for the other cases.
+        seed: the seed of the random cases.
+        quick: whether to generate only a few cases of each operator.
 
     Raises:
-        InputError: there is none; the message says what there is.
+        InputError: no case meets the conditions; the message lists what exists.
     """
     if case and not _is_pattern(case):
-        return iter([_named(case)])
+        return iter([_find_case(case)])
     named = names_of(operators)
     unknown = sorted(named - {DEVICE} - all_operators().keys())
     if unknown:
@@ -90,7 +93,7 @@ def chosen_cases(
 def _matching(
     cases: Iterator[Case], element_type: str | None, pattern: str | None, types: set[str]
 ) -> Iterator[Case]:
-    """Yield the cases of an element type whose ids match a pattern; note the types of all cases."""
+    """Yield the cases of an element type whose ids match a pattern; add all types to `types`."""
     for case in cases:
         if case.element_type and not case.invalid:
             types.add(case.element_type)
@@ -99,7 +102,7 @@ def _matching(
 
 
 def _operators_matching(pattern: str) -> set[str]:
-    """Return the operators, and `DEVICE`, of which an id may match a pattern."""
+    """Return the operators, and `DEVICE`, that may have a case whose id matches a pattern."""
     length = next((i for i, letter in enumerate(pattern) if letter in "*?["), len(pattern))
     literal = pattern[:length]
     return {
@@ -113,7 +116,7 @@ def _is_pattern(text: str) -> bool:
     return any(wildcard in text for wildcard in "*?[")
 
 
-def _named(id: str) -> Case:
+def _find_case(id: str) -> Case:
     try:
         return case_of(id)
     except KeyError:

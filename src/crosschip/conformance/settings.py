@@ -49,16 +49,16 @@ _SIZES = (1, 2, 5, 8, 17, 33, 65, 129, 1025)
 
 _NUMBERS = (-2, -1, 2, 3)
 _STEP = -3
-"""A number that is tried in lists besides: as a step backwards, it divides few spans."""
+"""A further number that is tried in lists: as a negative step, it divides few spans."""
 
 _AXES = ((0,), (-1,), (0, 1), (-2, -1), (0, -1), (1, 2), (-1, 1), (-3, 0, -1))
 """Lists of axes."""
 
-_MOST_FITTED = 5
-"""How many shapes are tried until a tensor goes with the others."""
+_MAX_SHAPES = 5
+"""The maximum number of shapes that are tried until a use is valid."""
 
 _RANKS = (0, 1, 2, 3, 4, 5, 6, 7, 8)
-"""Ranks that the tensors of the highest rank are brought to."""
+"""The ranks that the tensors of the highest rank are set to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Setting:
     slot: str = ""
 
     def excludes(self, other: Setting) -> bool:
-        """Tell whether the two cannot be in one row."""
+        """Return whether both settings cannot be in one row."""
         return self.factor == other.factor or self.slot == other.slot != ""
 
 
@@ -128,23 +128,23 @@ def paired_settings(operator: type[Operator]) -> Iterator[Setting]:
     tensors = [slot for slot in operator.slots if not slot.parameter]
     if tensors:
         for element_type in filter(tensors[0].types.__contains__, _PAIRED_TYPES):
-            yield Setting("type", str(element_type), _typed(tensors[0].name, element_type))
+            yield Setting("type", str(element_type), _set_type(tensors[0].name, element_type))
         if ElementType.FLOAT32 in tensors[0].types:
-            yield Setting("type", "quantized-int8", _quantized("quantized-int8"))
+            yield Setting("type", "quantized-int8", _quantize("quantized-int8"))
     for slot in operator.slots:
         if isinstance(slot, Parameter):
             yield from _values(slot, operator)
             if slot.name != "fuse_code":
-                yield Setting("computed", f"{slot.name}-computed", _computed(slot), slot.name)
+                yield Setting("computed", f"{slot.name}-computed", _make_computed(slot), slot.name)
     for axis, size in _PAIRED_SIZES:
         yield _size_setting("size", axis, size)
-    yield Setting("rank", "axis-more", _axis_more)
-    yield Setting("rank", "axis-less", _axis_less)
+    yield Setting("rank", "axis-more", _add_axis)
+    yield Setting("rank", "axis-less", _remove_axis)
     yield Setting("sizes", "dynamic", lambda use: replace(use, named=True))
 
 
 def all_settings(operator: type[Operator]) -> Iterator[Setting]:
-    """Generate the paired settings of an operator and all others; words may repeat."""
+    """Generate all settings of an operator, the paired ones included; words may repeat."""
     yield from _type_settings(operator)
     for slot in operator.slots:
         if isinstance(slot, Parameter):
@@ -152,16 +152,16 @@ def all_settings(operator: type[Operator]) -> Iterator[Setting]:
         else:
             yield from _tensor_settings(slot, operator)
         if slot.optional:
-            yield Setting(slot.name, f"{slot.name}-left-out", _left_out(slot.name), slot.name)
+            yield Setting(slot.name, f"{slot.name}-left-out", _omit(slot.name), slot.name)
     others = {slot.name for slot in operator.slots if not slot.parameter}
     others -= {slot.name for slot in operator.slots if not slot.parameter and not slot.index}
     if len(others) > 1:
-        yield Setting("constants", "others-constant", _constant(others))
+        yield Setting("constants", "others-constant", _make_constant(others))
     for axis in range(4):
         yield from (_size_setting(f"size of axis {axis}", axis, size) for size in _SIZES)
         yield _size_setting("empty", axis, 0)
     for rank in _RANKS:
-        yield Setting("rank", f"rank={rank}", _at_rank(rank))
+        yield Setting("rank", f"rank={rank}", _set_rank(rank))
     yield Setting("saved", "loaded", lambda use: replace(use, loaded=True))
     yield from (setting for setting in paired_settings(operator) if setting.factor != "size")
     yield from (setting for setting in paired_settings(operator) if setting.factor == "size")
@@ -169,14 +169,14 @@ def all_settings(operator: type[Operator]) -> Iterator[Setting]:
 
 def _type_settings(operator: type[Operator]) -> Iterator[Setting]:
     tensors = [slot for slot in operator.slots if not slot.parameter]
-    for place, slot in enumerate(tensors):
+    for index, slot in enumerate(tensors):
         if slot.like:
             continue
-        factor, prefix = ("type", "") if place == 0 else (f"type of {slot.name}", f"{slot.name}=")
+        factor, prefix = ("type", "") if index == 0 else (f"type of {slot.name}", f"{slot.name}=")
         for element_type in sorted(slot.types - PYTHONS_TYPES, key=lambda t: t.value):
-            yield Setting(factor, f"{prefix}{element_type}", _typed(slot.name, element_type))
+            yield Setting(factor, f"{prefix}{element_type}", _set_type(slot.name, element_type))
     for words in QUANTIZATIONS:
-        yield Setting("type", words, _quantized(words))
+        yield Setting("type", words, _quantize(words))
 
 
 def _values(slot: Parameter[Any], operator: type[Operator]) -> Iterator[Setting]:
@@ -204,11 +204,17 @@ def _more_values(slot: Parameter[Any], operator: type[Operator]) -> Iterator[Set
         for example in examples_of(operator):
             value_in_example: Any = example.get(slot.name)
             if isinstance(value_in_example, tuple) and value_in_example:
-                yield from (value_setting(slot, value) for value in _lists(value_in_example))
+                yield from (
+                    value_setting(slot, value) for value in _list_variants(value_in_example)
+                )
 
 
-def _lists(numbers: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Lists like a given one: of each of some numbers, and with one number of them alone."""
+def _list_variants(numbers: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Generate variants of a list.
+
+    All elements are replaced by one number, only the first or the last is replaced, or the list is
+    reversed.
+    """
     for number in (*_NUMBERS, _STEP):
         yield (number,) * len(numbers)
         yield (number, *numbers[1:])
@@ -217,25 +223,25 @@ def _lists(numbers: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
 
 
 def value_words(slot: Parameter[Any], value: object) -> str:
-    """A parameter with its value, as in ids; a choice by its member, whose number may be given."""
+    """Return `name=value` as in ids; an enumeration's member by its name, also for its number."""
     member = slot.options(value) if slot.options and isinstance(value, int) else value
     return f"{slot.name}={word(member)}"
 
 
 def value_setting(slot: Parameter[Any], value: object) -> Setting:
-    """A parameter at a value."""
+    """Return the setting that sets a parameter to a value."""
 
     def change(use: Use) -> Use | None:
         changed = replace(use, arguments={**use.arguments, slot.name: value})
         if slot.kind != "flag" or is_valid(changed):
             return changed
-        return _first_valid(_with_matrix_transposed(changed))
+        return _first_valid(_transpose_matrices(changed))
 
     return Setting(slot.name, value_words(slot, value), change, slot.name)
 
 
-def _with_matrix_transposed(use: Use) -> Iterator[Use]:
-    """A use with the last two axes of one of its tensors swapped, for each of them."""
+def _transpose_matrices(use: Use) -> Iterator[Use]:
+    """Generate uses in which one tensor has its last two axes swapped, for each such tensor."""
     for name, draw in draws(use.arguments).items():
         shape = draw.type.static_shape or ()
         if len(shape) > 1 and shape[-1] != shape[-2]:
@@ -248,21 +254,25 @@ def _tensor_settings(slot: Slot, operator: type[Operator]) -> Iterator[Setting]:
     if slot.optional:
         for index, example in enumerate(examples_of(operator)):
             if name in example:
-                yield Setting(name, f"{name}-as-in-{index}", _as_in(name, index), name)
+                yield Setting(name, f"{name}-as-in-{index}", _take_from_example(name, index), name)
     if name.endswith("indices"):
-        yield Setting(f"signs of {name}", f"{name}-from-the-end", _from_the_end(name))
+        yield Setting(f"signs of {name}", f"{name}-from-the-end", _count_from_end(name))
     for each in (f"{name}.0", f"{name}.1") if slot.variadic else (name,):
-        yield Setting("constants", f"{each}-constant", _constant({each}))
+        yield Setting("constants", f"{each}-constant", _make_constant({each}))
     for more in (True, False):
         words = f"{name}:axis-{'more' if more else 'less'}"
-        yield Setting(f"rank of {name}", words, _reranked(name, more=more))
-    yield Setting(f"rank of {name}", f"{name}:rank=0", _without_axes(name))
+        yield Setting(f"rank of {name}", words, _change_rank(name, more=more))
+    yield Setting(f"rank of {name}", f"{name}:rank=0", _make_scalar(name))
     for axis in (-1, -2, -3):
-        yield Setting(f"rank of {name}", f"{name}:axis{axis}=1", _broadcast(name, axis))
+        yield Setting(f"rank of {name}", f"{name}:axis{axis}=1", _set_axis_to_one(name, axis))
 
 
 def _size_setting(factor: str, axis: int, size: int) -> Setting:
-    """An axis of the first tensor at a size, with all axes as long as it where it must be so."""
+    """Return the setting that sets an axis of the first tensor to a size.
+
+    If the changed use is invalid, all axes of the same size are set to the new size, in all
+    tensors.
+    """
 
     def change(use: Use) -> Use | None:
         tensors = draws(use.arguments)
@@ -288,7 +298,7 @@ def _size_setting(factor: str, axis: int, size: int) -> Setting:
     return Setting(factor, f"axis{axis}={size}", change)
 
 
-def _typed(name: str, element_type: ElementType) -> Change:
+def _set_type(name: str, element_type: ElementType) -> Change:
     def change(use: Use) -> Use | None:
         slot = next(each for each in use.operator.slots if each.name == name)
         if not group_of(use.operator, use.arguments, slot):
@@ -299,11 +309,11 @@ def _typed(name: str, element_type: ElementType) -> Change:
     return change
 
 
-def _quantized(words: str) -> Change:
+def _quantize(words: str) -> Change:
     def change(use: Use) -> Use | None:
         if not draws(use.arguments):
             return None
-        plain = _typed(
+        plain = _set_type(
             next(slot.name for slot in use.operator.slots if not slot.parameter),
             ElementType.FLOAT32,
         )(use)
@@ -315,7 +325,7 @@ def _quantized(words: str) -> Change:
     return change
 
 
-def _computed(slot: Parameter[Any]) -> Change:
+def _make_computed(slot: Parameter[Any]) -> Change:
     def change(use: Use) -> Use | None:
         value = use.arguments.get(slot.name, slot.default)
         if value is None or isinstance(value, Draw):
@@ -326,7 +336,7 @@ def _computed(slot: Parameter[Any]) -> Change:
     return change
 
 
-def _left_out(name: str) -> Change:
+def _omit(name: str) -> Change:
     def change(use: Use) -> Use | None:
         if name not in use.arguments:
             return None
@@ -335,8 +345,11 @@ def _left_out(name: str) -> Change:
     return change
 
 
-def _as_in(name: str, index: int) -> Change:
-    """A tensor as in an example, with the sizes and the type that go with the other tensors."""
+def _take_from_example(name: str, index: int) -> Change:
+    """Return a change that takes a tensor from an example, adapted to the other tensors.
+
+    The tensor gets their element type and sizes if its slot requires these.
+    """
 
     def change(use: Use) -> Use | None:
         source = use_of(use.operator, examples_of(use.operator)[index])
@@ -345,7 +358,7 @@ def _as_in(name: str, index: int) -> Change:
         leader = draws(use.arguments).get(slot.like or "")
         if isinstance(value, Draw) and leader is not None and leader.type.quantization is None:
             value = retyped_draw(value, leader.type.element_type)
-        fitted = _fitted(value, source, use) if isinstance(value, Draw) else [value]
+        fitted = _adapt_sizes(value, source, use) if isinstance(value, Draw) else [value]
         return _first_valid(
             replace(use, arguments={**use.arguments, name: each}) for each in fitted
         )
@@ -354,12 +367,16 @@ def _as_in(name: str, index: int) -> Change:
 
 
 def _first_valid(uses: Iterator[Use]) -> Use | None:
-    """The first use that inference takes."""
-    return next(filter(is_valid, islice(uses, _MOST_FITTED)), None)
+    """Return the first use that type inference accepts; `None` if the first few are invalid."""
+    return next(filter(is_valid, islice(uses, _MAX_SHAPES)), None)
 
 
-def _fitted(draw: Draw, source: Use, use: Use) -> Iterator[Draw]:
-    """A draw of a use, and with sizes that tensors of another use have where those have its own."""
+def _adapt_sizes(draw: Draw, source: Use, use: Use) -> Iterator[Draw]:
+    """Generate a tensor of `source` with sizes adapted to `use`, unchanged first.
+
+    A size is replaced by the sizes that the tensors of `use` have on axes on which the tensors of
+    `source` have this size.
+    """
     yield draw
     sizes: dict[int, dict[int, None]] = {}
     others = draws(use.arguments)
@@ -377,8 +394,8 @@ def _shape(draw: Draw | None) -> tuple[int, ...]:
     return () if draw is None else draw.type.static_shape or ()
 
 
-def _from_the_end(name: str) -> Change:
-    """Every second given index counted from the end: `-1 - i` in the place of `i`."""
+def _count_from_end(name: str) -> Change:
+    """Return a change that replaces each second constant index `i` by `-1 - i`."""
 
     def change(use: Use) -> Use | None:
         draw = draws(use.arguments).get(name)
@@ -393,7 +410,7 @@ def _from_the_end(name: str) -> Change:
     return change
 
 
-def _constant(names: set[str]) -> Change:
+def _make_constant(names: set[str]) -> Change:
     def change(use: Use) -> Use | None:
         held = {
             name: replace(draw, constant=True)
@@ -408,16 +425,19 @@ def _constant(names: set[str]) -> Change:
     return change
 
 
-def _axis_more(use: Use) -> Use | None:
+def _add_axis(use: Use) -> Use | None:
     return replace(use, arguments=with_axis(use.operator, use.arguments))
 
 
-def _axis_less(use: Use) -> Use | None:
+def _remove_axis(use: Use) -> Use | None:
     return replace(use, arguments=without_axis(use.operator, use.arguments, 0))
 
 
-def _at_rank(rank: int) -> Change:
-    """Axes of sizes 2 and 1 in turn more in front of the tensors of the highest rank, or less."""
+def _set_rank(rank: int) -> Change:
+    """Return a change that brings the tensors of the highest rank to a rank.
+
+    New first axes have sizes 2 and 1 in turn; surplus first axes are removed.
+    """
 
     def change(use: Use) -> Use | None:
         ranks = ranks_of(use.operator, use.arguments)
@@ -441,8 +461,8 @@ def _draw_of(use: Use, name: str) -> Draw | None:
     return value if isinstance(value, Draw) else None
 
 
-def _reranked(name: str, *, more: bool) -> Change:
-    """One tensor with an axis more or less in front, and no other."""
+def _change_rank(name: str, *, more: bool) -> Change:
+    """Return a change that adds (`more`) or removes the first axis of one tensor only."""
 
     def change(use: Use) -> Use | None:
         draw = _draw_of(use, name)
@@ -454,8 +474,8 @@ def _reranked(name: str, *, more: bool) -> Change:
     return change
 
 
-def _without_axes(name: str) -> Change:
-    """One tensor without axes, and no other."""
+def _make_scalar(name: str) -> Change:
+    """Return a change that makes one tensor a scalar."""
 
     def change(use: Use) -> Use | None:
         draw = _draw_of(use, name)
@@ -466,16 +486,16 @@ def _without_axes(name: str) -> Change:
     return change
 
 
-def _broadcast(name: str, axis: int) -> Change:
-    """An axis of one tensor at 1, and of no other."""
+def _set_axis_to_one(name: str, axis: int) -> Change:
+    """Return a change that sets an axis of one tensor to size 1."""
 
     def change(use: Use) -> Use | None:
         draw = _draw_of(use, name)
         shape = () if draw is None else draw.type.static_shape or ()
         if draw is None or len(shape) < -axis or shape[axis] == 1:
             return None
-        place = len(shape) + axis
-        alone = reshaped(draw, (*shape[:place], 1, *shape[place + 1 :]))
-        return replace(use, arguments={**use.arguments, name: alone})
+        index = len(shape) + axis
+        broadcast = reshaped(draw, (*shape[:index], 1, *shape[index + 1 :]))
+        return replace(use, arguments={**use.arguments, name: broadcast})
 
     return change

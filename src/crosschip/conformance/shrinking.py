@@ -1,4 +1,4 @@
-"""Shrinking of a failing use to the smallest one that fails in the same manner.
+"""Shrinking of a failing use to the smallest use that fails in the same way.
 
 The simpler uses of a use have a fixed order. The path to a smaller use is therefore a list of
 indices, which the case's id records: `CONV_2D/random/0-17~3.0.12`.
@@ -38,18 +38,18 @@ _FEW = 12
 
 
 def shrink(use: Use, fails: Callable[[Sequence[int]], bool], tries: int) -> list[int]:
-    """Return the path to the smallest use that fails in the same manner.
+    """Return the path to the smallest use that fails in the same way.
 
     Args:
         use: the failing use.
-        fails: returns whether the use at the end of a path fails in the same manner.
-        tries: the most uses to try.
+        fails: returns whether the use at the end of a path fails in the same way.
+        tries: the maximum number of uses to try.
     """
     way: list[int] = []
     is_smaller = True
     while is_smaller:
         is_smaller = False
-        for index, candidate in enumerate(simpler(use)):
+        for index, candidate in enumerate(simpler_uses(use)):
             if cost(candidate) >= cost(use) or not is_valid(candidate):
                 continue
             if not tries:
@@ -62,11 +62,11 @@ def shrink(use: Use, fails: Callable[[Sequence[int]], bool], tries: int) -> list
     return way
 
 
-def followed(use: Use, way: Sequence[int]) -> Use:
+def follow_path(use: Use, way: Sequence[int]) -> Use:
     """Return the use at the end of a path, or raise `KeyError`."""
     for index in way:
         try:
-            use = next(islice(simpler(use), index, None))
+            use = next(islice(simpler_uses(use), index, None))
         except StopIteration:
             raise KeyError(index) from None
     return use
@@ -79,7 +79,7 @@ def cost(use: Use) -> float:
     return total + sum(0.3 * _cost(value) for run in use.runs for value in run.values())
 
 
-def simpler(use: Use) -> Iterator[Use]:
+def simpler_uses(use: Use) -> Iterator[Use]:
     """Generate uses that are simpler in one respect, valid or not, the simplest first."""
     yield from _fewer_conditions(use)
     yield from _fewer_arguments(use)
@@ -104,14 +104,14 @@ def _fewer_arguments(use: Use) -> Iterator[Use]:
     for slot in use.operator.slots:
         value = use.arguments.get(slot.name)
         if slot.optional and slot.name in use.arguments:
-            yield _everywhere(use, _without, slot.name)
+            yield _apply_to_all_runs(use, _without, slot.name)
         if isinstance(slot, Parameter) and isinstance(value, Draw):
             known = {**use.arguments, slot.name: decoded(slot, value)}
             yield replace(
                 use, arguments=known, runs=tuple(_without(r, slot.name) for r in use.runs)
             )
         if isinstance(value, list) and len(value) > 1:
-            yield _everywhere(use, _first_dropped, slot.name)
+            yield _apply_to_all_runs(use, _drop_first, slot.name)
     for name, draw in draws(use.arguments).items():
         if draw.constant:
             arguments = replaced(use.arguments, {name: replace(draw, constant=False)})
@@ -124,39 +124,39 @@ def _plainer_types(use: Use) -> Iterator[Use]:
     for slot in use.operator.slots:
         if not slot.parameter and not slot.like:
             for element_type in filter(slot.types.__contains__, _PLAIN_TYPES):
-                yield _everywhere(use, _retyped, use.operator, slot, element_type)
+                yield _apply_to_all_runs(use, _retype, use.operator, slot, element_type)
     for name, draw in draws(use.arguments).items():
         scales = draw.type.quantization
         if scales is not None and scales != _PLAIN_SCALES:
-            yield _everywhere(use, _scaled_plainly, name)
+            yield _apply_to_all_runs(use, _set_plain_scale, name)
 
 
 def _fewer_axes(use: Use) -> Iterator[Use]:
     samples = draws(use.arguments)
     highest = max((len(draw.type.shape or ()) for draw in samples.values()), default=0)
     for place in range(highest):
-        yield _everywhere(use, _axis_less, use.operator, place)
+        yield _apply_to_all_runs(use, _remove_axis, use.operator, place)
     for name, draw in samples.items():
         for axis in range(len(draw.type.shape or ())):
-            yield _everywhere(use, _axis_dropped, name, axis)
+            yield _apply_to_all_runs(use, _remove_axis_of, name, axis)
 
 
 def _smaller_sizes(use: Use) -> Iterator[Use]:
     places = places_in(use.arguments)
     for old in sorted({size for _, _, size in places}, reverse=True):
         for new in _smaller(old):
-            alike = _everywhere(use, _alike, old, new)
+            alike = _apply_to_all_runs(use, _replace_sizes, old, new)
             yield alike
             for lists in (True, False):
                 changed = with_integers(use.operator, alike.arguments, old, new, lists=lists)
                 yield replace(alike, arguments=changed)
     for name, axis, old in places:
         for new in _smaller(old):
-            yield _everywhere(use, _axis_sized, name, axis, new)
+            yield _apply_to_all_runs(use, _set_axis, name, axis, new)
     for index, run in enumerate(use.runs):
         for name, axis, old in places_in(run):
             for new in _smaller(old):
-                other = _axis_sized(run, name, axis, new)
+                other = _set_axis(run, name, axis, new)
                 yield replace(use, runs=(*use.runs[:index], other, *use.runs[index + 1 :]))
 
 
@@ -165,14 +165,14 @@ def _plainer_parameters(use: Use) -> Iterator[Use]:
         value = use.arguments.get(slot.name)
         if not isinstance(slot, Parameter) or value is None or isinstance(value, Draw):
             continue
-        for plain in _plainer(slot, value):
+        for plain in _simplify_value(slot, value):
             yield replace(use, arguments={**use.arguments, slot.name: plain})
 
 
 def _plainer_data(use: Use) -> Iterator[Use]:
     for index, some in enumerate((use.arguments, *use.runs)):
         for name, draw in draws(some).items():
-            for plain in _plainer_draws(draw):
+            for plain in _simplify_draw(draw):
                 changed = replaced(some, {name: plain})
                 if not index:
                     yield replace(use, arguments=changed)
@@ -180,7 +180,7 @@ def _plainer_data(use: Use) -> Iterator[Use]:
                     yield replace(use, runs=(*use.runs[: index - 1], changed, *use.runs[index:]))
 
 
-def _plainer_draws(draw: Draw) -> Iterator[Draw]:
+def _simplify_draw(draw: Draw) -> Iterator[Draw]:
     for index in range(len(draw.specials)):
         yield replace(draw, specials=draw.specials[:index] + draw.specials[index + 1 :])
     if draw.value is None:
@@ -199,14 +199,14 @@ def _plainer_draws(draw: Draw) -> Iterator[Draw]:
                 yield replace(draw, value=fresh)
 
 
-def _plainer(slot: Parameter[Any], value: Any) -> Iterator[Any]:
+def _simplify_value(slot: Parameter[Any], value: Any) -> Iterator[Any]:
     if isinstance(value, tuple):
         for fill in (0, 1):
             if slot.kind == "list of integers" and any(v != fill for v in value):
                 yield (fill,) * len(value)
         for index in range(min(len(value), _FEW)):
             yield value[:index] + value[index + 1 :]
-            for plain in _plainer_number(value[index]):
+            for plain in _simplify_number(value[index]):
                 yield (*value[:index], plain, *value[index + 1 :])
     elif isinstance(value, Enum):
         if isinstance(value, ElementType):
@@ -216,10 +216,10 @@ def _plainer(slot: Parameter[Any], value: Any) -> Iterator[Any]:
     elif isinstance(value, bool):
         yield False
     elif isinstance(value, int | float):
-        yield from _plainer_number(value)
+        yield from _simplify_number(value)
 
 
-def _plainer_number(number: Any) -> Iterator[Any]:
+def _simplify_number(number: Any) -> Iterator[Any]:
     if isinstance(number, Enum):
         return
     kind = type(number)
@@ -234,7 +234,7 @@ def _smaller(size: int) -> Sequence[int]:
     return sorted({1, 2, size // 2, size - 1} - {0, size} - set(range(size + 1, 3)))
 
 
-def _everywhere(use: Use, change: Callable[..., Example], *how: Any) -> Use:
+def _apply_to_all_runs(use: Use, change: Callable[..., Example], *how: Any) -> Use:
     """Apply a change to the samples of a use and of its further runs."""
     runs = []
     for run in use.runs:
@@ -247,40 +247,40 @@ def _without(some: Example, name: str) -> Example:
     return {slot: value for slot, value in some.items() if slot != name}
 
 
-def _first_dropped(some: Example, name: str) -> Example:
+def _drop_first(some: Example, name: str) -> Example:
     value: Any = some[name]
     return {**some, name: value[1:]}
 
 
-def _retyped(
+def _retype(
     some: Example, operator: type[Operator], slot: Slot, element_type: ElementType
 ) -> Example:
     return retyped_group(operator, some, slot, element_type)
 
 
-def _scaled_plainly(some: Example, name: str) -> Example:
+def _set_plain_scale(some: Example, name: str) -> Example:
     draw = draws(some)[name]
     type_ = replace(draw.type, quantization=_PLAIN_SCALES)
     return replaced(some, {name: replace(draw, type=type_)})
 
 
-def _axis_less(some: Example, operator: type[Operator], place: int) -> Example:
+def _remove_axis(some: Example, operator: type[Operator], place: int) -> Example:
     return without_axis(operator, some, place)
 
 
-def _axis_dropped(some: Example, name: str, axis: int) -> Example:
+def _remove_axis_of(some: Example, name: str, axis: int) -> Example:
     draw = draws(some)[name]
     shape = draw.type.static_shape or ()
     return replaced(some, {name: reshaped(draw, shape[:axis] + shape[axis + 1 :])})
 
 
-def _axis_sized(some: Example, name: str, axis: int, size: int) -> Example:
+def _set_axis(some: Example, name: str, axis: int, size: int) -> Example:
     draw = draws(some)[name]
     shape = draw.type.static_shape or ()
     return replaced(some, {name: reshaped(draw, (*shape[:axis], size, *shape[axis + 1 :]))})
 
 
-def _alike(some: Example, old: int, new: int) -> Example:
+def _replace_sizes(some: Example, old: int, new: int) -> Example:
     """Change all axes of one size to another size."""
     resized = {}
     for name, draw in draws(some).items():

@@ -47,7 +47,7 @@ _HALF = (ElementType.FLOAT16, ElementType.BFLOAT16)
 _HALF_DEPTH = 64
 _ROUNDINGS = 4
 _PARTS_OF_A_STEP = 64
-"""The part of a quantization's step of which exact reals are multiples."""
+"""The fraction of a quantization step of which exact reals are multiples."""
 _TRIES = 4
 
 
@@ -62,7 +62,7 @@ def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
 
 
 def narrowed(array: Array, precision: Precision) -> Array:
-    """Round float32 elements to the arithmetic's precision, so that inputs lose nothing."""
+    """Round float32 elements to the arithmetic's precision, so that the device converts exactly."""
     if array.dtype != np.float32 or precision is Precision.FLOAT32:
         return array
     with np.errstate(over="ignore"):
@@ -86,10 +86,10 @@ def sensitivity(
             limits, which must not be changed.
         expected: the reference's outputs for the unchanged inputs.
         precision: the arithmetic for float32.
-        size: the least magnitude that counts as the largest element of each output.
+        size: the minimum for the largest magnitude of each output.
     """
     generator, moved = np.random.default_rng(0), [0.0] * len(expected)
-    model, held = _opened(model, random)
+    model, held = _constants_to_inputs(model, random)
     inputs = [*inputs, *held]
     program = ReferenceProgram(_in_steps(model))
     for _ in range(_TRIES):
@@ -105,7 +105,7 @@ def sensitivity(
     return moved
 
 
-def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
+def _constants_to_inputs(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
     """Turn constants with some names into inputs; return the model and their elements."""
     held = [o for o in model.constants if o.name in names and o.type.element_type in FLOATS]
     if not held:
@@ -123,8 +123,8 @@ def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
 def rounds_exact_reals(model: Model, inputs: Sequence[Array]) -> bool:
     """Return whether a quantized result is rounded from reals that any arithmetic computes exactly.
 
-    It is if the scales are powers of 2 and the reals have few digits: the inputs of QUANTIZE, and
-    multiples of a small part of the scale.
+    This holds if the scales are powers of 2 and the reals have few digits: the inputs of QUANTIZE,
+    and multiples of a small part of the scale.
     """
     (operation,) = model.operations
     (output, *_) = operation.outputs
@@ -194,7 +194,7 @@ def difference(
     *,
     exact: bool = False,
 ) -> str:
-    """Return what is wrong with an output; empty if it is right.
+    """Return the fault of an output; empty if it is right.
 
     Args:
         actual: the device's output.
@@ -231,7 +231,7 @@ def difference(
 def signs_bind(operation: Operation) -> bool:
     """Return whether an operator only moves elements or changes signs, so that -0 is not 0.
 
-    WHERE is excluded: ONNX Runtime computes it as the sum of two tensors with zeros elsewhere.
+    WHERE is excluded: ONNX Runtime adds two tensors in which unselected elements are zeros.
     """
     if isinstance(operation, Where):
         return False
@@ -239,7 +239,7 @@ def signs_bind(operation: Operation) -> bool:
 
 
 def wrong_zeros(actual: Array, expected: Array) -> str:
-    """Return what is wrong with the signs of zeros in an output; empty if they are right."""
+    """Return the fault of the signs of zeros in an output; empty if they are right."""
     if ElementType.of(expected.dtype) not in FLOATS:
         return ""
     zeros = (actual == 0) & (expected == 0)

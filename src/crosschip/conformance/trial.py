@@ -42,7 +42,7 @@ from crosschip.ops.definition.examples import Example, arrays_for, model_of, sam
 
 
 class Failed(Exception):
-    """The device is wrong; the message says how."""
+    """The device is wrong; the message describes the fault."""
 
 
 class Declined(Exception):
@@ -50,7 +50,7 @@ class Declined(Exception):
 
 
 class Unsound(Exception):
-    """The definition of an operator contradicts itself; the message says how."""
+    """The definition of an operator contradicts itself; the message describes the contradiction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Run:
         refusal: why it rejects the run.
         mandatory: whether the device must reject it, too.
         random: the names of the inputs and constants with random elements.
-        latitude: what the definition leaves to the device.
+        latitude: the differences from `expected` that the definition allows.
         exact: whether quantized outputs are rounded from reals that any arithmetic computes
             exactly.
     """
@@ -117,8 +117,8 @@ def attempt(
 ) -> None:
     """Compile a model on a device and compare each run with the reference.
 
-    The program runs on the data of each run in turn, and on that of the first run by every other
-    call that the runtime makes.
+    `Program.run` is called with the inputs of each run in turn. Every other call of the runtime is
+    then made with the inputs of the first run.
 
     Args:
         device: the tested device.
@@ -197,7 +197,7 @@ class _Trial:
     def run(self, run: Run, where: str) -> None:
         """Run the program and compare, or expect it to reject the run as the reference does."""
         try:
-            outputs = self._called(run, where, lambda inputs: [self._program.run(inputs)])
+            outputs = self._check_call(run, where, lambda inputs: [self._program.run(inputs)])
         except DeclinedSizes as error:
             self.declined.append(str(error))
             return
@@ -205,13 +205,13 @@ class _Trial:
             self.compared.append(run)
 
     def invoke(self, run: Run) -> None:
-        """Repeat a run that was right by each other call that the runtime makes."""
+        """Repeat a right run with each of the runtime's other calls."""
         assert run.expected is not None, "it was compared"
         for name, invocation in invocations(
             self._device, self._program, self._model, run.inputs, run.expected
         ):
             try:
-                self._called(run, f"{name}: ", invocation)
+                self._check_call(run, f"{name}: ", invocation)
             except Misbehaviour as error:
                 raise Failed(f"{name}: {error}") from None
 
@@ -222,7 +222,7 @@ class _Trial:
         grown = growth(lambda: self._program.run(run.inputs))
         if grown > LARGEST_GROWTH:
             raise Failed(f"memory grows by {grown} bytes with each run on the same inputs")
-        self._called(run, "after many runs: ", lambda inputs: [self._program.run(inputs)])
+        self._check_call(run, "after many runs: ", lambda inputs: [self._program.run(inputs)])
 
     def check_kept(self) -> None:
         """Raise `Failed` if outputs have changed since they were returned."""
@@ -231,7 +231,7 @@ class _Trial:
                 if output.tobytes() != copy.tobytes():
                     raise Failed(f"{name}: changed when the program ran again")
 
-    def _called(self, run: Run, where: str, invocation: Invocation) -> bool:
+    def _check_call(self, run: Run, where: str, invocation: Invocation) -> bool:
         """Compare the results of a call; false if it rejects a run that it may reject."""
         before = [array.copy() for array in run.inputs]
         try:
@@ -286,7 +286,7 @@ def wrong_outputs(
     options: Options,
     claimed: float | None = None,
 ) -> str:
-    """Return what is wrong with the outputs of a run; empty if nothing."""
+    """Return the fault of the outputs of a run; empty if they are right."""
     precision = options.precision
     assert run.expected is not None, "it should succeed"
     if len(outputs) != len(run.expected):
@@ -360,7 +360,7 @@ def _run(
     except Exception as error:
         raise Unsound(f"reference: {type(error).__name__}: {error}") from error
     for operand, array in zip(model.outputs.values(), expected, strict=True):
-        wrong = _unlike(operand.type, array)
+        wrong = _type_difference(operand.type, array)
         if wrong:
             raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
     left = latitude(model, inputs, expected)
@@ -381,8 +381,8 @@ def _names_slot(model: Model, refusal: str) -> bool:
     return isinstance(operation, Operator) and any(s.name == named for s in operation.slots)
 
 
-def _unlike(type_: TensorType, array: Array) -> str:
-    """Return how an array contradicts inference; empty if it does not."""
+def _type_difference(type_: TensorType, array: Array) -> str:
+    """Return how the type or shape of an array differs from the inferred one; empty if equal."""
     if array.dtype != type_.element_type.dtype:
         return f"has elements of type {array.dtype}"
     if type_.shape is None:

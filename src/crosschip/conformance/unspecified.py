@@ -1,4 +1,4 @@
-"""What definitions leave unspecified: the elements of outputs that may have any value.
+"""Elements of outputs that operator definitions leave unspecified, so that they may have any value.
 
 There is one function for each operator whose documentation leaves something unspecified or to the
 device. It returns a mask of the unspecified elements of the first output, computed from the inputs.
@@ -31,7 +31,7 @@ from crosschip.ops.standard.pooling import MaxPool
 from crosschip.ops.standard.unary import Exp
 
 Rule = Callable[[Operator, Arrays, Array], bool | Array]
-"""The elements of all outputs that are open, given what is expected of the first: all or a mask."""
+"""Returns the unspecified elements, given the first expected output: all, none, or a mask."""
 
 
 def is_real(array: Array) -> bool:
@@ -40,7 +40,11 @@ def is_real(array: Array) -> bool:
 
 
 def alternatives(operation: Operator, arrays: Arrays, expected: Array) -> tuple[list[Array], Array]:
-    """Return other valid elements of the first output, and masks of the further outputs."""
+    """Return other permitted elements of the first output, and a mask for the further outputs.
+
+    The arrays of other elements are NaN where none is permitted. The mask is true for the elements
+    of further outputs that may have any value.
+    """
     nan = np.array(np.nan, expected.dtype)
     is_nan, is_least = np.isnan(expected), expected == -np.inf
     numbers = [np.array(number, expected.dtype) for number in _INSTEAD.get(operation.type, ())]
@@ -97,7 +101,7 @@ _NARROW = frozenset(t for t in ElementType if t.value.startswith("float") and t 
 
 
 def _bad(array: Array, *axes: int, keepdims: bool = False) -> Array:
-    """Return where elements are infinite or NaN, or whether any along some axes is."""
+    """Return a mask of infinite or NaN elements, reduced by `any` over some axes."""
     finite = np.isfinite(array.astype(np.float64))
     return np.asarray(np.any(~finite, axis=axes, keepdims=keepdims))
 
@@ -125,30 +129,33 @@ def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _deformable(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Unspecified: images with any input that is not finite, and output channels as for filters."""
+    """Mark images with an input element, and output channels with a weight, that is not finite."""
     images_in = (arrays[slot][0] for slot in ("input", "offset", "mask") if slot in arrays)
     images = _any([_bad(array, 1, 2, 3) for array in images_in])
     return _along(images, 4, 0) | _along(_bad(arrays["filter"][0], 1, 2, 3), 4)
 
 
 def _channels_of_images(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Unspecified: the channels of images with a pixel that is not finite."""
+    """Mark the channels of images with a pixel that is not finite."""
     (input,) = arrays["input"]
     return _bad(input, *range(2, input.ndim), keepdims=True)
 
 
 def _resized(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: the channels with a pixel that is not finite; all if the target is empty."""
+    """Mark the channels with a pixel that is not finite; all if the output is empty."""
     return expected.size == 0 or _channels_of_images(operation, arrays, expected)
 
 
 def _without_pixels(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Unspecified: all, if the images are empty."""
+    """Mark all elements if the images are empty."""
     return 0 in arrays["input"][0].shape[1:]
 
 
 def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: all without pixels; channels that are not finite, unless cells have one size."""
+    """Mark all elements if images are empty; else channels that are not finite.
+
+    Nothing is marked if all cells have one size.
+    """
     (input,) = arrays["input"]
     if 0 in input.shape[1:]:
         return True
@@ -159,13 +166,13 @@ def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array
 
 
 def _sampled(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Unspecified: channels with a pixel, and grid points, that are not finite."""
-    places = _bad(arrays["grid"][0], 3)[:, None]
-    return places | _channels_of_images(operation, arrays, expected)
+    """Mark channels with a pixel that is not finite, and grid points that are not finite."""
+    points = _bad(arrays["grid"][0], 3)[:, None]
+    return points | _channels_of_images(operation, arrays, expected)
 
 
 def _regions(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: all, if a region's number is not finite; otherwise channels with such pixels."""
+    """Mark all elements if a region is not finite, else channels with such a pixel."""
     (rois,), images = arrays["rois"], _bad(arrays["input"][0], 2, 3)
     wide = rois if rois.dtype == np.float64 else rois.astype(np.float32)
     scale = arrays["spatial_scale"][0].item() if "spatial_scale" in arrays else 1.0
@@ -175,12 +182,12 @@ def _regions(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _matrices(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Unspecified: matrices with an element that is not finite."""
+    """Mark matrices with an element that is not finite."""
     return _bad(arrays["input"][0], -2, -1)
 
 
 def _neighbours(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Unspecified: pixels with a channel that is not finite or whose divisor exceeds float32."""
+    """Mark pixels with a channel that is not finite or whose divisor exceeds float32."""
     assert isinstance(operation, LRN), "it is in the table for that"
     (input,), scales = arrays["input"], operation.input.type.quantization
     wide = input.astype(np.float64) if scales is None else reals(input, scales)
@@ -201,7 +208,7 @@ def _channels(*slots: str) -> Rule:
 
 
 def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: channels with a number that is not finite, or divided by 0."""
+    """Mark channels with a parameter that is not finite, and channels that are divided by 0."""
     assert isinstance(operation, BatchNormalization), "it is in the table for that"
     (variance,) = arrays["variance"]
     nothing = variance + np.array(operation.epsilon, variance.dtype) == 0
@@ -210,7 +217,7 @@ def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: elements whose scale or bias is not finite; all for empty inputs."""
+    """Mark elements whose scale or bias is not finite; all for empty inputs."""
     if expected.size == 0:
         return True
     mask = np.zeros(expected.shape, np.bool_)
@@ -221,21 +228,21 @@ def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arra
 
 
 def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: sequences with a number that is not finite; all, if a weight is not finite."""
+    """Mark all elements if a weight is not finite, else sequences with such an element."""
     if any(_bad(array).any() for slot in WEIGHTS for array in arrays.get(slot, ())):
         return True
     states = ("input", "initial_hidden", "initial_cell")
-    own = [_bad(array, 0, 2) for slot in states for array in arrays.get(slot, ())]
-    return _any(own)[:, None]
+    masks = [_bad(array, 0, 2) for slot in states for array in arrays.get(slot, ())]
+    return _any(masks)[:, None]
 
 
 def _sequences_in_bytes(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: all, if any input is not finite, because all sequences share a scale."""
+    """Mark all elements if any input is not finite, because all sequences share a scale."""
     return any(_bad(array).any() for slot_arrays in arrays.values() for array in slot_arrays)
 
 
 def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: all, if any input is not finite; queries that attend to no key."""
+    """Mark all elements if an input is not finite, else queries that attend to no key."""
     wide = {slot: arrays[slot][0].astype(np.float64) for slot in arrays if slot in _ATTENDED}
     mask = wide.get("mask", np.zeros(()))
     if np.isnan(mask).any() or np.isposinf(mask).any():
@@ -245,8 +252,8 @@ def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
     return np.isnan(expected.astype(np.float64))
 
 
-def _continued(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Unspecified: all, if an input is not finite or a cache is shorter than its new tokens."""
+def _cached_attention(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Mark all elements if an input is not finite or a cache is shorter than its new tokens."""
     if any(
         is_real(slot_arrays[0]) and not np.isfinite(slot_arrays[0]).all()
         for slot_arrays in arrays.values()
@@ -273,7 +280,7 @@ def _extremes_of_nan(operation: Operator, arrays: Arrays, expected: Array) -> bo
 
 
 def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: elements of which a partial product overflows or underflows the type."""
+    """Mark elements of which a partial product overflows or underflows the type."""
     (input,) = arrays["input"]
     if not is_real(input):
         return False
@@ -290,7 +297,7 @@ def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: remainders of quotients with more digits than the type holds."""
+    """Mark remainders of quotients with more digits than the type holds."""
     if not is_real(expected):
         return False
     dividend, divisor = (arrays[slot][0].astype(np.float64) for slot in ("input0", "input1"))
@@ -301,7 +308,7 @@ def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | 
 
 
 def _sums_of_nothing(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Return whether elements are sums over no terms."""
+    """Return whether each element is a sum of no terms."""
     return bool(expected.size) and not (arrays["x"][0].size and arrays["y"][0].size)
 
 
@@ -324,14 +331,14 @@ def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _boxes(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Unspecified: all, if a box has a number that is not finite or its corners are swapped."""
+    """Mark all elements if a box has a number that is not finite or its corners are swapped."""
     boxes = arrays["bboxes" if "bboxes" in arrays else "boxes"][0].astype(np.float64)
     is_inside_out = "bboxes" in arrays and (boxes[..., 2:] < boxes[..., :2]).any()
     return bool(is_inside_out) or not np.isfinite(boxes).all()
 
 
 def _polygons(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Unspecified: all, if a corner is not finite or the sides of a polygon cross."""
+    """Mark all elements if a corner is not finite or the sides of a polygon cross."""
     polygons = arrays["bboxes"][0].astype(np.float64)
     if not np.isfinite(polygons).all():
         return True
@@ -359,7 +366,7 @@ def _searched(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.inf,)}
-"""The numbers that some operators may make of NaN."""
+"""The numbers that some operators may return instead of NaN."""
 
 _ATTENDED = frozenset({"query", "key", "value", "mask"})
 
@@ -382,7 +389,7 @@ RULES: dict[str, Rule] = {
     "LRN": _neighbours,
     "BATCH_NORMALIZATION": _divided,
     "ATTENTION": _attended,
-    "GROUP_QUERY_ATTENTION": _continued,
+    "GROUP_QUERY_ATTENTION": _cached_attention,
     "DYNAMIC_QUANTIZE": _bytes_of_reals,
     "LAYER_NORMALIZATION": _scales,
     "SKIP_LAYER_NORMALIZATION": _scales,
@@ -407,4 +414,4 @@ REFUSABLE: dict[str, Callable[[Operator, Arrays, Array], bool]] = {
     "MAT_MUL": _sums_of_nothing,
     "RESHAPE": _reshaped,
 }
-"""Tells of a run that the reference computes whether a device may refuse it."""
+"""Returns whether a device may refuse a run that the reference computes, by operator."""

@@ -18,7 +18,7 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.examples import Example, Sample, model_of, samples
 
 MOST_ELEMENTS = 1 << 13
-"""The most elements of a drawn tensor."""
+"""The maximum number of elements of a drawn tensor."""
 
 _MOST_OUTPUTS = 1 << 17
 _MOST_AXES = 8
@@ -44,7 +44,7 @@ class Use:
 
     def variation(self, words: str) -> Variation:
         """Return the use as a variation: constant draws become constants."""
-        filled = {name: _filled(name, value) for name, value in self.arguments.items()}
+        filled = {name: _draw_constants(name, value) for name, value in self.arguments.items()}
         runs = tuple(
             {n: v for n, v in run.items() if _is_sampled(filled.get(n))} for run in self.runs
         )
@@ -119,7 +119,7 @@ def output_sizes(use: Use) -> tuple[int, ...] | None:
 
 
 def is_small(operator: type[Operator], arguments: Example) -> bool:
-    """Return whether tensors are small, also with the sizes that parameters compute."""
+    """Return whether all tensors are small, including those whose sizes depend on parameters."""
     computed = {slot.name for slot in operator.slots if slot.parameter}
     computed_size = 1
     for name, draw in draws(arguments).items():
@@ -134,7 +134,7 @@ def is_small(operator: type[Operator], arguments: Example) -> bool:
     values = {name for name, draw in draws(arguments).items() if draw.value is not None}
     if not values or (values != set(draws(arguments)) and computed.isdisjoint(values)):
         return True
-    # How much is made may follow from numbers: strides that are computed, the ends of a RANGE.
+    # The sizes of outputs may depend on elements: computed strides, the ends of a RANGE.
     fixed = Use(operator, mapped(arguments, _if_valued_constant))
     try:
         return _makes_little(model_of(operator, fixed.variation("").arguments))
@@ -150,9 +150,9 @@ def _makes_little(model: Model) -> bool:
     return all(prod(o.type.static_shape or ()) <= _MOST_OUTPUTS for o in model.outputs.values())
 
 
-def _filled(name: str, value: object) -> object:
+def _draw_constants(name: str, value: object) -> object:
     if isinstance(value, list):
-        return [_filled(f"{name}.{index}", part) for index, part in enumerate(value)]
+        return [_draw_constants(f"{name}.{index}", part) for index, part in enumerate(value)]
     if isinstance(value, Draw) and value.constant:
         array = value.array(np.random.default_rng(zlib.crc32(name.encode())))
         return constant(array, name, value.type.quantization)

@@ -47,17 +47,17 @@ def variations(operator: type[Operator], arguments: Example) -> Iterator[Variati
     yield Variation("plain", arguments)
     if any(sample.value is None and sample.type.shape for _, sample in samples(arguments)):
         yield Variation("dynamic", arguments, named=True)
-        yield Variation("resized", arguments, named=True, runs=(*_resized(arguments), {}))
-    yield from _types(operator, arguments)
-    yield from _quantized(operator, arguments)
-    yield from _sizes(arguments)
-    yield from _parameters(operator, arguments)
-    yield from _computed(operator, arguments)
-    yield from _data(arguments)
-    yield from _denormal(arguments)
+        yield Variation("resized", arguments, named=True, runs=(*_resize(arguments), {}))
+    yield from _vary_types(operator, arguments)
+    yield from _quantize(operator, arguments)
+    yield from _vary_sizes(arguments)
+    yield from _vary_parameters(operator, arguments)
+    yield from _compute_parameters(operator, arguments)
+    yield from _vary_data(arguments)
+    yield from _make_denormal(arguments)
 
 
-def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+def _vary_types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
     """Vary the element type of the tensors that share the first one's type."""
     leading = _leading(operator, arguments)
     if not leading:
@@ -90,14 +90,14 @@ QUANTIZATIONS: dict[str, tuple[ElementType, Quantization, Quantization | None]] 
     "quantized-int16-ties": (ElementType.INT16, Quantization((0.5,)), Quantization((1.0,))),
     "quantized-to-real": (ElementType.INT8, Quantization((0.03,)), None),
 }
-"""Ways to quantize: the element type, how inputs stand for reals, and how the output does.
+"""Quantizations: the element type, and the parameters of inputs and of the output.
 
 With scales that are powers of 2, sums and products are exact, and many of them lie in the middle
 between two integers (`ties`).
 """
 
 
-def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+def _quantize(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
     """Quantize the tensors that share the first one's type."""
     leading = _leading(operator, arguments)
     plain = all(sample.type.quantization is None for _, sample in samples(arguments))
@@ -120,8 +120,8 @@ def leading_quantized(operator: type[Operator], arguments: Example, words: str) 
     return {**varied, "quantization": output} if output else varied
 
 
-def _sizes(arguments: Example) -> Iterator[Variation]:
-    """Vary the size of each axis of each random input: 0, 1, 7, and one more than it is."""
+def _vary_sizes(arguments: Example) -> Iterator[Variation]:
+    """Vary the size of each axis of each random input: 0, 1, 7, and the size plus 1."""
     for name, sample in samples(arguments):
         shape = sample.type.static_shape or ()
         if sample.value is not None:
@@ -133,7 +133,7 @@ def _sizes(arguments: Example) -> Iterator[Variation]:
                 yield Variation(f"{name}.{axis}={size}", replaced(arguments, {name: resized}))
 
 
-def _resized(arguments: Example) -> Iterator[Example]:
+def _resize(arguments: Example) -> Iterator[Example]:
     """Vary the size of each axis of each random input, whether or not it matches the others."""
     for name, sample in samples(arguments):
         shape = sample.type.static_shape or ()
@@ -147,7 +147,7 @@ def _resized(arguments: Example) -> Iterator[Example]:
                 yield {slot: replaced(arguments, {name: other})[slot]}
 
 
-def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+def _vary_parameters(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
     """Vary each parameter over the interesting values of its kind."""
     for slot in operator.slots:
         if isinstance(slot, Parameter):
@@ -160,7 +160,7 @@ def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variat
                 yield Variation(f"{slot.name}-left-out", rest)
 
 
-def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+def _compute_parameters(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
     """Compute each parameter of the example when the model runs."""
     for slot in operator.slots:
         if isinstance(slot, Parameter) and slot.name != "fuse_code" and slot.name in arguments:
@@ -170,7 +170,7 @@ def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variatio
                 yield Variation(f"{slot.name}-computed", {**arguments, slot.name: computed})
 
 
-def _data(arguments: Example) -> Iterator[Variation]:
+def _vary_data(arguments: Example) -> Iterator[Variation]:
     """Vary data: NaN among random reals, integers that are 0 or out of range, a false condition.
 
     Runs that the definition rejects must be rejected whatever the other elements are.
@@ -189,7 +189,7 @@ def _data(arguments: Example) -> Iterator[Variation]:
                     yield Variation(f"{name}-{words}", replaced(arguments, {name: changed}))
 
 
-def _denormal(arguments: Example) -> Iterator[Variation]:
+def _make_denormal(arguments: Example) -> Iterator[Variation]:
     """Make random float32 elements denormal; of two tensors, also the second one large.
 
     Their products are normal then. With more tensors, sums of large elements could be infinite.
@@ -199,23 +199,23 @@ def _denormal(arguments: Example) -> Iterator[Variation]:
         for name, sample in samples(arguments)
         if sample.value is None and sample.type.element_type is ElementType.FLOAT32
     }
-    scaled = {name: _scaled(sample, _DENORMAL) for name, sample in floats.items()}
+    scaled = {name: _scale(sample, _DENORMAL) for name, sample in floats.items()}
     if scaled:
         yield Variation("denormal", replaced(arguments, scaled))
     if len(scaled) == 2:
         second = list(floats)[1]
-        scaled[second] = _scaled(floats[second], _LARGE)
+        scaled[second] = _scale(floats[second], _LARGE)
         yield Variation("denormal-and-large", replaced(arguments, scaled))
 
 
 _DENORMAL = -131
-"""The exponent of 2 by which numbers below 16 become denormal in float32."""
+"""The exponent of a power of 2 whose product with numbers below 16 is denormal in float32."""
 
 _LARGE = 124
-"""The exponent of 2 by which numbers below 8 become large in float32, but not infinite."""
+"""The exponent of a power of 2 whose product with numbers below 8 is large, but finite."""
 
 
-def _scaled(sample: Sample, exponent: int) -> Scaled:
+def _scale(sample: Sample, exponent: int) -> Scaled:
     return replace(Scaled.of(sample), exponent=exponent)
 
 

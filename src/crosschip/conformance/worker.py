@@ -1,10 +1,11 @@
-"""The worker process that runs cases; only it is lost when a device crashes.
+"""The worker process that runs cases, so that a crash of a device does not end the kit.
 
-It reads requests from standard input, one JSON document per line: the ids of cases, and the most
-operations of a program of several cases. It writes events to the original standard output, one JSON
-document per line: `result` of a case; `joined`, the ids of a program's cases before it is compiled,
-with `wrong` or `broken` for its failures; `compiling`, whether a call that may compile is running;
-`done` at the end of a request. The device's own output goes to standard error.
+It reads requests from standard input, one JSON document per line: the ids of cases, and the maximum
+number of operations of a program of several cases. It writes events to the original standard
+output, one JSON document per line: `result` of a case; `joined`, the ids of a program's cases
+before it is compiled, with `wrong` or `broken` for its failures; `compiling`, whether a call that
+may compile is running; `done` at the end of a request. The device's own output goes to standard
+error.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def main() -> None:
     parser.add_argument("--options", type=_options, default=Options())
     parser.add_argument("--properties", type=json.loads, default={})
     arguments = parser.parse_args()
-    # The device's own code may print; the results go where only this process writes.
+    # The device's code may print to standard output, so results go to a copy of its descriptor.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 

@@ -15,19 +15,19 @@ SHORT_SIDE = 736
 """A smaller picture is enlarged until its short side has this many pixels."""
 
 LONG_SIDE = 1984
-"""The most pixels of the long side, which takes precedence over `SHORT_SIDE`."""
+"""The maximum number of pixels of the long side, which takes precedence over `SHORT_SIDE`."""
 
 STRIDE = 32
 """The factor of both input sides, since the model halves its input five times."""
 
 CORE_PROBABILITY = 0.3
-"""The least probability of a pixel in a core."""
+"""The minimum probability of a pixel in a core."""
 
 QUAD_PROBABILITY = 0.5
-"""The least mean probability of a rectangle of text."""
+"""The minimum mean probability of a rectangle of text."""
 
 MIN_CORE_SIDE = 3.0
-"""The least side of a rectangle of text, in pixels of the map."""
+"""The minimum side of a rectangle of text, in pixels of the map."""
 
 UNCLIP_RATIO = 1.8
 """The distance that a core grows back, in units of its area divided by its perimeter.
@@ -37,7 +37,7 @@ With smaller values, the recognizer loses the spaces between words.
 
 
 def detect(model: Model, picture: Picture) -> list[Quad]:
-    """Finds the lines of text in a picture.
+    """Find the lines of text in a picture.
 
     Args:
         model: The detector: 1 x 3 x height x width to 1 x 1 x height x width probabilities.
@@ -53,14 +53,14 @@ def detect(model: Model, picture: Picture) -> list[Quad]:
 
 
 def input_size(width: int, height: int) -> tuple[int, int]:
-    """Returns the width and height, in pixels, at which the model sees a picture of this size."""
+    """Return the width and height, in pixels, at which the model sees a picture of this size."""
     scale = max(1.0, SHORT_SIDE / min(width, height))
     scale = min(scale, LONG_SIDE / max(width, height))
     return _whole_strides(width * scale), _whole_strides(height * scale)
 
 
 def quads(probability: Floats, width: int, height: int) -> list[Quad]:
-    """Turns a probability map into quads, in no particular order.
+    """Turn a probability map into quads, in no particular order.
 
     Args:
         probability: The map, rows x columns float32.
@@ -85,7 +85,7 @@ def quads(probability: Floats, width: int, height: int) -> list[Quad]:
 
 
 def mean_inside(probability: Floats, quad: Quad) -> float:
-    """Returns the mean of a map, rows x columns, over the pixels that a quad covers."""
+    """Return the mean of a map, rows x columns, over the pixels that a quad covers."""
     left, top = np.floor(quad.min(axis=0)).astype(int).clip(min=0).tolist()
     right, bottom = np.ceil(quad.max(axis=0)).astype(int).tolist()
     window = probability[top : bottom + 1, left : right + 1]
@@ -95,7 +95,7 @@ def mean_inside(probability: Floats, quad: Quad) -> float:
 
 
 def unclip(rectangle: RotatedRect) -> RotatedRect:
-    """Grows a core rectangle back to the line of text that it is the core of.
+    """Grow a core rectangle back to the line of text that it is the core of.
 
     Args:
         rectangle: Centre, width and height, and angle in degrees, as OpenCV has them.
@@ -109,7 +109,7 @@ def unclip(rectangle: RotatedRect) -> RotatedRect:
 
 
 def clockwise(corners: Quad) -> Quad:
-    """Orders the corners of a rectangle, 4 x 2: top left, top right, bottom right, bottom left.
+    """Order the corners of a rectangle, 4 x 2: top left, top right, bottom right, bottom left.
 
     The ends of the line are left and right, so text that climbs or falls, however steeply, is read
     from the left end to the right one.
@@ -120,7 +120,7 @@ def clockwise(corners: Quad) -> Quad:
 
 
 def reading_order(quads: list[Quad]) -> list[Quad]:
-    """Sorts quads by row from top to bottom, and within a row from left to right.
+    """Sort quads by row from top to bottom, and within a row from left to right.
 
     Two quads share a row if their centres differ in height by less than half a line.
     """

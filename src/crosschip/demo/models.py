@@ -19,7 +19,7 @@ MODELS = {
 
 
 def model_folder(name: str) -> Path:
-    """Returns the folder of a model, an argument for `crosschip.load`.
+    """Return the folder of a model, an argument for `crosschip.load`.
 
     Args:
         name: `detection` (of text), `angle` (which way up a line is) or `recognition` (of a line).
@@ -33,7 +33,7 @@ def model_folder(name: str) -> Path:
 
 
 def characters_file() -> Path:
-    """Returns the file with the characters of the recognizer, one per line.
+    """Return the file with the characters of the recognizer, one per line.
 
     Raises:
         InputError: The wheel is not installed.

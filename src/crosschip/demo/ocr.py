@@ -41,7 +41,7 @@ class Stage:
 
 
 class Ocr:
-    """Reads text with the three models."""
+    """Read text with the three models."""
 
     def __init__(
         self,

@@ -29,9 +29,9 @@ DEMO_TEXT = Path(__file__).with_name("picture.txt")
 
 
 def load(path: Path) -> Picture:
-    """Returns the picture in a file of any format and colour mode that Pillow reads.
+    """Return the picture in a file of any format and colour mode that Pillow reads.
 
-    The picture is turned upright as its EXIF data says, and what is transparent becomes white.
+    The picture is turned upright by its EXIF data, and transparent pixels become white.
 
     Args:
         path: The file.
@@ -52,7 +52,7 @@ def load(path: Path) -> Picture:
 
 
 def planes(picture: Picture, width: int, height: int) -> Floats:
-    """Returns a picture resized and normalized as all PP-OCRv4 models need it.
+    """Return a picture resized and normalized as all PP-OCRv4 models need it.
 
     Args:
         picture: Height x width x 3 bytes in RGB order, not empty.

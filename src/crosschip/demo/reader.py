@@ -15,10 +15,10 @@ Point: TypeAlias = tuple[float, float]
 """x from the left and y from the top, in pixels."""
 
 MIN_SCORE = 0.5
-"""The least score of a line of text."""
+"""The minimum score of a line of text."""
 
 MAX_SIDE = 16384
-"""The most pixels of a picture's side.
+"""The maximum number of pixels of a picture's side.
 
 OpenCV 4 warps at most twice as many, and the quad of a line that fills a picture is up to 1.9 times
 as large as the picture.
@@ -48,16 +48,16 @@ class Line:
 
 
 class Reader:
-    """Reads the text in pictures with three PP-OCRv4 models."""
+    """Read the text in pictures with three PP-OCRv4 models."""
 
     def __init__(
         self, detect: Model, classify: Model, recognize: Model, characters: Sequence[str]
     ) -> None:
-        """Joins the models.
+        """Join the models.
 
         Args:
             detect: Finds text: 1 x 3 x height x width to 1 x 1 x height x width.
-            classify: Tells whether lines are upside down: lines x 3 x 48 x 192 to lines x 2.
+            classify: Detects lines that are upside down: lines x 3 x 48 x 192 to lines x 2.
             recognize: Reads lines: lines x 3 x 48 x width to lines x steps x characters.
             characters: The characters of `recognize`, from `recognition.load_characters`.
         """
@@ -67,7 +67,7 @@ class Reader:
         self._characters = characters
 
     def read(self, picture: Picture) -> list[Line]:
-        """Reads a picture.
+        """Read a picture.
 
         Args:
             picture: Height x width x 3 uint8 in RGB order, as `picture.load` returns it.
@@ -94,11 +94,11 @@ class Reader:
 
 
 def draw(picture: Picture, lines: Sequence[Line]) -> Image.Image:
-    """Draws the outlines of lines on a picture, numbered from 1, upside-down ones in red.
+    """Draw the outlines of lines on a picture, numbered from 1, upside-down ones in red.
 
     Args:
         picture: Height x width x 3 uint8 in RGB order.
-        lines: What was read in the picture.
+        lines: The lines of text in the picture.
 
     Returns:
         A new image of the same size.
@@ -134,7 +134,7 @@ def _box(quad: Quad) -> tuple[Point, Point, Point, Point]:
 
 
 def _draw_tag(canvas: ImageDraw.ImageDraw, line: Line, text: str, font: Font, colour: str) -> None:
-    """Draws a number before the start of a line, where a page is most likely to be blank."""
+    """Draw a number before the start of a line, where a page is most likely to be blank."""
     (x0, y0), _, _, (x1, y1) = line.box
     _, _, text_width, text_height = canvas.textbbox((0, 0), text, font, anchor="lt")
     width, height = text_width + text_height, 2 * text_height

@@ -18,7 +18,7 @@ RECOGNIZER_WIDTHS = range(320, 3200 + 1, 32)
 """Widths in pixels of the recognizer's input: in steps, so that a device compiles few shapes."""
 
 TALL = 1.5
-"""The least ratio of height to width of a vertical line."""
+"""The minimum ratio of height to width of a vertical line."""
 
 TURNED_PROBABILITY = 0.9
 """The probability above which a line counts as upside down."""
@@ -28,7 +28,7 @@ BATCH = 6
 
 
 def crop(picture: Picture, quad: Quad) -> Picture:
-    """Cuts a line of text out of a picture and makes it level.
+    """Cut a line of text out of a picture and make it level.
 
     Args:
         picture: Height x width x 3 bytes.
@@ -53,7 +53,7 @@ def crop(picture: Picture, quad: Quad) -> Picture:
 
 
 def upside_down(model: Model, lines: Sequence[Picture]) -> list[bool]:
-    """Returns whether each line is upside down.
+    """Return whether each line is upside down.
 
     Args:
         model: The classifier: lines x 3 x 48 x 192 to lines x 2, the probabilities of 0 and of 180
@@ -73,7 +73,7 @@ def upside_down(model: Model, lines: Sequence[Picture]) -> list[bool]:
 def recognize(
     model: Model, lines: Sequence[Picture], characters: Sequence[str]
 ) -> list[tuple[str, float]]:
-    """Reads lines of text.
+    """Read lines of text.
 
     Args:
         model: The recognizer: lines x 3 x 48 x width to lines x steps x characters, the
@@ -94,7 +94,7 @@ def recognize(
 
 
 def line_planes(line: Picture, width: int) -> Floats:
-    """Returns a line of text as input for the classifier and the recognizer.
+    """Return a line of text as input for the classifier and the recognizer.
 
     Args:
         line: Height x width x 3 bytes in RGB order.
@@ -109,7 +109,7 @@ def line_planes(line: Picture, width: int) -> Floats:
 
 
 def load_characters(path: Path) -> list[str]:
-    """Returns the characters of a recognizer, by number.
+    """Return the characters of a recognizer, by number.
 
     Args:
         path: The dictionary: one character a line, in UTF-8.
@@ -122,7 +122,7 @@ def load_characters(path: Path) -> list[str]:
 
 
 def ctc_decode(probabilities: Floats, characters: Sequence[str]) -> list[tuple[str, float]]:
-    """Decodes the output of a recognizer greedily (CTC, best path).
+    """Decode the output of a recognizer greedily (CTC, best path).
 
     Args:
         probabilities: Lines x steps x characters float32.

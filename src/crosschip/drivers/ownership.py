@@ -227,7 +227,7 @@ def _holds_lock(process: int, file: Path) -> bool:
     """
     state = file.lstat()
     for descriptor in os.listdir(f"/proc/{process}/fd"):
-        with suppress(OSError):  # closed meanwhile
+        with suppress(OSError):  # another thread has closed it
             if os.path.samestat(os.stat(f"/proc/{process}/fd/{descriptor}"), state):
                 descriptor_info = Path(f"/proc/{process}/fdinfo/{descriptor}").read_text()
                 if _LOCK_LINE.search(descriptor_info):

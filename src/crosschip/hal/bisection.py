@@ -13,7 +13,7 @@ E = TypeVar("E")
 
 
 class Extent(Enum):
-    """How far a failure was narrowed down."""
+    """The extent to which a search has narrowed down a failure."""
 
     ALONE = "alone"
     """The part is a single one, or the error names it."""

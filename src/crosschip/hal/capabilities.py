@@ -120,7 +120,7 @@ class Capabilities:
             with a `CompileError` that names all such operations. Then the runtime does not query a
             segment again for each set of sizes. It must be false if `compile` may miscompile such
             an operation or raise an error without names.
-        tied_to: what else must be equal, besides the device's version, to load a saved program; by
+        tied_to: texts that must be equal to load a saved program, besides the device's version; by
             default the processor.
         holds_weights: whether a saved program contains all large constants of floats or quantized
             integers that it needs. The model passed to `Device.load` may then lack their elements

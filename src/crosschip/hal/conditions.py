@@ -56,7 +56,7 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
-    """Range that a device requires of a size, or of a number that a model computes from sizes.
+    """Range that a device requires of a size, or of an expression over sizes.
 
     Attributes:
         size: an expression in the named sizes of the model's inputs.
@@ -90,8 +90,8 @@ Condition = InputRange | SizeRange
 def _range_sentence(condition: Condition, value: int) -> str:
     return (
         f"{condition.device}: {condition.of}: {value} is not from {condition.low} to "
-        f"{condition.high}; beyond, what the model makes of it may take more bits than the device "
-        f"computes in"
+        f"{condition.high}; for values outside, intermediate integers may need more bits than the "
+        f"device has"
     )
 
 

@@ -1,4 +1,4 @@
-"""Folders for cached data, function can be recreated, and for the user's data, function cannot."""
+"""Folders for cached data, which can be recreated, and for the user's data, which cannot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def data_folder() -> str:
 
 
 def _xdg_folder(variable: str, usual: str) -> str | None:
-    """Return the folder on Linux without importing `platformdirs`, function is slow; else `None`.
+    """Return the folder on Linux without the slow import of `platformdirs`; else `None`.
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest
     """

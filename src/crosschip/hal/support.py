@@ -63,7 +63,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimated cost of an operation, as far as a device knows it without compiling.
+    """Cost of an operation as a device estimates it without compiling.
 
     Attributes:
         seconds: the time of one run; `None` if unknown.
@@ -76,7 +76,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Whether a device supports an operation, and why not; true if it does.
+    """A device's answer about an operation: yes (then it is true), or no with the reason.
 
     Attributes:
         supported: whether the device runs the operation.

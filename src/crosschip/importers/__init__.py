@@ -46,7 +46,7 @@ def load(
     Args:
         source: the path of a file or folder; or the content of a file, as bytes, as a file that is
             open for reading bytes, or as an `onnx.ModelProto`.
-        budget: what importing may cost; `None` for the default.
+        budget: the largest cost of importing; `None` for the default.
 
     Raises:
         BudgetError: the model costs more than the budget allows.

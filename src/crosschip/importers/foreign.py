@@ -16,7 +16,7 @@ from crosschip.ir.files import open_regular
 
 _HEAD_BYTES = 512
 _TAIL_BYTES = 2**20
-"""How much of the end of a ZIP file is searched for the names of its members."""
+"""The number of bytes at the end of a ZIP file that are searched for the members' names."""
 
 _ZIP = b"PK\x03\x04"
 _PYTORCH_EXPORT = 'torch.onnx.export(model.eval(), (example,), "model.onnx", dynamo=True)'
@@ -25,7 +25,7 @@ _TF2ONNX = "pip install tf2onnx && python -m tf2onnx.convert"
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """Parts of a file by which its format is recognized.
+    """Parts of a file that identify its format.
 
     Attributes:
         suffix: the end of the file name, in lower case, with the dot; empty for content in memory.
@@ -45,10 +45,10 @@ class Format:
     Attributes:
         name: the noun phrase for messages.
         files: typical file names, for the documentation; empty if the format has no files.
-        reason: why the format is not read, unless there merely is no importer.
+        reason: why the format is not read; empty if there is simply no importer.
         conversion: the command or Python code that converts the model to a format that is read;
             `MODEL` stands for the file or folder. Empty if there is no conversion.
-        advice: what to do where there is no conversion, or what the conversion needs.
+        advice: the alternative if there is no conversion, or the requirements of the conversion.
         classes: the classes of such models in memory, as top-level module and class name.
         matches: returns whether a file has this format.
         members: file name patterns; a folder with a match of one of them has this format.

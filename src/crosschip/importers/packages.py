@@ -115,7 +115,7 @@ def with_overriding(model: Model) -> Model:
 
 
 def _convert_operation(operator: type[PackagedOperator], operation: Operator) -> Operation:
-    """Return an operation of the package's operator with the slots of a standard operation."""
+    """Return an operation of the package's operator with the operands of a standard operation."""
     by_tensor = dict(operator.tensors)
     arguments: dict[str, Any] = {}
     for slot, operand in operation.filled():

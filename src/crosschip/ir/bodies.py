@@ -118,7 +118,7 @@ def infer_body(
 ) -> Model:
     """Infer a loop's body for state types that hold both the initial state and each next state.
 
-    The state types are widen_type until the body maps them to themselves (a fixed point).
+    The state types are widened until the body maps them to themselves (a fixed point).
 
     Args:
         operation: the loop.

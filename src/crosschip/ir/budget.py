@@ -1,4 +1,4 @@
-"""Limits of what loading and compiling a model may cost, and the account of what was spent.
+"""Limits of the cost of loading and compiling a model, and the account of the cost so far.
 
 A file of a few hundred bytes can describe nested loops, functions that call each other, or
 constants that double with each operation. Operations and constants that exceed the contents of the
@@ -22,7 +22,7 @@ from crosschip.ir.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of what loading and compiling one model may cost.
+    """Limits of the cost of loading and compiling one model.
 
     The defaults are many times what any of some thousand real models takes. A machine with a few
     gigabytes of memory can afford them while its user waits.
@@ -55,7 +55,7 @@ class Budget:
 
 
 class _Account:
-    """What has been spent of a budget so far."""
+    """The cost so far that is charged to a budget."""
 
     __slots__ = ("budget", "bytes", "ends", "granted", "operations")
 
@@ -71,7 +71,7 @@ _account: ContextVar[_Account | None] = ContextVar("crosschip_budget", default=N
 
 @contextmanager
 def spending(budget: Budget | None = None) -> Iterator[None]:
-    """Charge what the `with` block spends to one budget, the default one if `None`.
+    """Charge the cost of the `with` block to a budget, the default one if `None`.
 
     Raises:
         InputError: `budget` is not a `Budget`.

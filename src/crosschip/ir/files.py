@@ -198,7 +198,7 @@ class Held(Source):
 class DataFile(Source):
     """Regular file that stays open as long as it is referenced.
 
-    The file may be moved, removed or replaced meanwhile. Once its modification time or size has
+    The file may be moved, removed or replaced. Once its modification time or size has
     changed, reading from it raises an error.
 
     Raises:

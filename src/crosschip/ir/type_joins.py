@@ -38,10 +38,10 @@ def join_types(first: TensorType, second: TensorType) -> TensorType:
 def hide_inner_sizes(type_: TensorType, names: frozenset[str]) -> TensorType:
     """Return the type outside a scope: sizes that depend on other names than these are unknown."""
 
-    def seen(size: Dim) -> Dim:
+    def hide_inner(size: Dim) -> Dim:
         return size if isinstance(size, int) or size.names <= names else unknown()
 
-    shape = None if type_.shape is None else tuple(map(seen, type_.shape))
+    shape = None if type_.shape is None else tuple(map(hide_inner, type_.shape))
     is_visible = type_.shape_value is not None and names_in([type_]) <= names
     return replace(type_, shape=shape, shape_value=type_.shape_value if is_visible else None)
 

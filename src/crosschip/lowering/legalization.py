@@ -17,7 +17,7 @@ from crosschip.ops import Operator
 from crosschip.passes.base import Pass, run
 
 _MAX_REASONS = 8
-"""How many reasons an error lists."""
+"""The maximum number of reasons that an error lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

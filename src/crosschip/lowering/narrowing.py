@@ -289,7 +289,10 @@ class _Search:
                 yield from islice(mismatches, 1)
 
     def _find_limits(self) -> dict[int, list[tuple[str, Operand, Interval]]]:
-        """Return the operands of each operation that must stay in a range, with their slots."""
+        """Return, per operation index, the operands that must stay in a range.
+
+        Each has its slot and its range.
+        """
         limits: dict[int, list[tuple[str, Operand, Interval]]] = {}
         if not self._bits.narrowed and all(answer.bits is None for answer in self._answers):
             return limits

@@ -17,7 +17,7 @@ from crosschip.ops import Operator
 from crosschip.ops.standard.creation import Rank, ShapeOf
 
 _MAX_VALUES = 4096
-"""How many elements of an output are computed at most while shapes are fixed."""
+"""The maximum number of elements of an output that is computed while shapes are fixed."""
 
 
 class DependsOnData(ModelError):

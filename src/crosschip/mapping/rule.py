@@ -1,4 +1,4 @@
-"""Interface of the rules that convert operands, and access to what they read."""
+"""Interface of the rules that convert operands, and access to the values that they read."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class PassThrough(Rule):
             array = self._export_code(array, ctx, slot, self.numbers)
         if not array.size and slot.default == ():
             return None
-        return constant(_narrow(slot, array), f"{ctx.operation.name}.{self.slot}")
+        return constant(_export_form(slot, array), f"{ctx.operation.name}.{self.slot}")
 
     def _import_code(self, operand: Operand, codes: Numbers) -> Operand:
         code = int(number(operand, self.slot))
@@ -109,8 +109,8 @@ def _converted_constant(slot: Parameter[Any], operand: Operand) -> Operand:
     return constant(array, operand.name)
 
 
-def _narrow(slot: Parameter[Any], array: Array) -> Array:
-    """Convert to rank 1 or more, and to 32 bits if the values fit."""
+def _export_form(slot: Parameter[Any], array: Array) -> Array:
+    """Return an array with at least one axis, floats as float32, integers as int32 if they fit."""
     array = np.atleast_1d(array)
     if slot.types <= FLOATS:
         return array.astype(np.float32)

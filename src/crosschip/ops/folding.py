@@ -20,7 +20,7 @@ def fold_operation(operation: Operation, limit: int = 2**16) -> tuple[Array, ...
     also known if the sizes are.
 
     Args:
-        operation: the operation; only standard operators are fold_operation.
+        operation: the operation; only standard operators are folded.
         limit: the largest number of output elements, unless the inputs have as many, so that
             folding does not inflate the model.
     """

@@ -60,7 +60,7 @@ class FoldIntoWeights(Pass):
 
 
 _MIN_DEFERRED = 2**15
-"""The least number of weights that are scaled lazily, so that another thread can do it."""
+"""The minimum number of weights that are scaled lazily, so that another thread can do it."""
 
 _Weighted = Conv | ConvTranspose | FullyConnected
 _Folded = tuple[Operation, Operation]

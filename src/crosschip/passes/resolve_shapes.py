@@ -74,7 +74,7 @@ class _Sizes:
                     self._incomparable.update(name for name in size.names if name.startswith("?"))
 
     def key(self, operation: Operation) -> Hashable:
-        """Return the key by which equal size computations are merged; `None` if there is none.
+        """Return a key that is equal for equal size computations; `None` if there is none.
 
         Operations whose sizes are all static are left to `FoldConstants`.
         """

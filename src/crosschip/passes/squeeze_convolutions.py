@@ -16,7 +16,7 @@ from crosschip.passes.rewriter import Rewriter
 
 _HEIGHT, _IMAGE_AXES = 2, 4
 _PER_AXIS = {"pads": 2, "strides": 1, "dilations": 1, "output_padding": 1, "output_shape": 1}
-"""How many numbers each slot has per spatial axis."""
+"""The number of elements per spatial axis in each slot."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def as_array(value: object, type_: TensorType) -> Array:
         return checked
     array = value if isinstance(value, np.ndarray) else _array_by_protocol(value)
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise InputError("has masked elements; pass array.filled(...), which says what they are")
+        raise InputError("has masked elements; pass array.filled(...) with a value for them")
     if element_type is ElementType.STRING:
         return _strings(np.asarray(array), type_)
     dtype = element_type.dtype

@@ -76,7 +76,7 @@ class CompiledModel(TrackedRuns, Closing):
             details: information that runs do not need, computed on demand.
             in_flight: the number of requests that run at once; if `None`, the number that the
                 programs were compiled for, and at least two.
-            queue_size: the most waiting requests.
+            queue_size: the maximum number of waiting requests.
         """
         super().__init__()
         self._outline = outline

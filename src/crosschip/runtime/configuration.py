@@ -108,7 +108,9 @@ class Configuration:
 
     @classmethod
     def of(cls, argument: Configuration | StrPath | None) -> Configuration:
-        """Return a configuration from one, from the path of its file, or the default for `None`.
+        """Return the argument if it is a `Configuration`, or read the file at a path.
+
+        `None` gives the default configuration.
 
         Raises:
             InputError: the argument is something else, or the file cannot be read.
@@ -121,7 +123,7 @@ class Configuration:
             return cls.read(argument)
         raise InputError(
             f"configuration is of type {type(argument).__name__}, but must be a Configuration or "
-            f"the path of one"
+            f"the path of a file with one"
         )
 
     def overridden(

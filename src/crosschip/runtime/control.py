@@ -190,7 +190,7 @@ class _ScanProgram(ControlProgram):
         ]
         lengths = {len(value) for value in sliced}
         if len(lengths) > 1:
-            raise ValueError(f"the sizes {sorted(lengths)} of what is scanned must be alike")
+            raise ValueError(f"the scanned inputs have different sizes: {sorted(lengths)}")
         captures = arrays[count + scanned :]
         outputs = operation.outputs[count:]
         collected: list[list[Array]] = [[] for _ in outputs]

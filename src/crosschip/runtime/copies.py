@@ -10,7 +10,7 @@ from crosschip.ir.dataclass import dataclass
 
 
 class Copied(Enum):
-    """Where the runtime copies tensors: inputs, between segments, outputs."""
+    """The kinds of copies that the runtime makes: of inputs, between segments, of outputs."""
 
     INPUT = "input"
     """An input has a layout, byte order or alignment that the device cannot read."""

@@ -51,15 +51,16 @@ class Details:
         identity: identifies the compiled model.
         recompiled_without: compiles the model without the named device; `None` if there is no
             other.
-        recompiled_unconditionally: compiles the model without the operations that a device computes
-            right for some inputs only; `None` if there is no other device.
+        recompiled_without_conditions: compiles the model so that no device gets operations that it
+            computes right for some inputs only; `None` if there is no other device.
         programs: the cache location of each segment's program; `None` if one is not cached.
-        anew: compiles the model from its original file with all weights; `None` if it has them.
+        recompiled: compiles the model from its original file with all weights; `None` if it has
+            them.
     """
 
     placement: Callable[[], Placement]
     identity: Callable[[], Identity]
     recompiled_without: Callable[[str], CompiledModel] | None = None
-    recompiled_unconditionally: Callable[[], CompiledModel] | None = None
+    recompiled_without_conditions: Callable[[], CompiledModel] | None = None
     programs: Sequence[Entry] | None = None
     recompiled: Callable[[], CompiledModel] | None = None

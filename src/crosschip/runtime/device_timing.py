@@ -17,7 +17,7 @@ TURNS = 2
 """The number of turns of each device."""
 
 RUNS, RUN_SECONDS = 3, 0.03
-"""The least number of runs and the least time of a turn, after a first run that does not count."""
+"""The minimum number of runs and the minimum time of a turn, after a run that does not count."""
 
 SECONDS = 0.5
 """The time after which a turn ends even with fewer runs."""
@@ -31,7 +31,7 @@ CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
 """
 
 PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004
-"""The most seconds to wait for idle threads, and the seconds of one observation."""
+"""The maximum number of seconds to wait for idle threads, and the seconds of one observation."""
 
 Run = Callable[[Mapping[str, Array]], object]
 

@@ -16,7 +16,7 @@ _LEAST, _MOST = -30, 20
 """The range of binary exponents of the seconds: from a nanosecond to eleven days."""
 
 _PENDING = 512
-"""The most times that are buffered before they are counted."""
+"""The maximum number of times that are buffered before they are counted."""
 
 
 class Histogram:

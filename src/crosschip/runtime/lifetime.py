@@ -97,7 +97,7 @@ class TrackedRuns(ABC):
         """Accept no more requests, and wait for the accepted ones.
 
         Args:
-            seconds: the most seconds to wait for each worker thread.
+            seconds: the maximum number of seconds to wait for each worker thread.
         """
         self._requests.close(max(0.0, seconds))
 

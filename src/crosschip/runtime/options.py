@@ -31,8 +31,8 @@ class ShapeOptions:
             of an input, or for each input the list of its shapes.
         buckets: sizes to pad to, by the size's name, for devices that compile per shape, in
             segments whose operators compute each row independently.
-        specializations: the most sets of input shapes for which a device that compiles per shape
-            keeps programs; the least recently used one is dropped.
+        specializations: the maximum number of sets of input shapes for which a device that compiles
+            per shape keeps programs; the least recently used one is dropped.
 
     Raises:
         InputError: `specializations` is less than 1.
@@ -60,7 +60,8 @@ class CacheOptions:
     Attributes:
         location: `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for
             none. With a token, also a buffer with the result of `CompiledModel.to_bytes`.
-        size: the most bytes of the cache folder; `None` for `CROSSCHIP_CACHE_SIZE`, or 2 GiB.
+        size: the maximum size of the cache folder in bytes; `None` for `CROSSCHIP_CACHE_SIZE`, or
+            2 GiB.
         token: a name under which the compiled model is cached as a whole, as `<token>.nnc` in a
             folder, instead of its single programs; `True` for a hash of the model
             (`CompiledModel.token`). A file of that name for another model, other devices or other

@@ -84,12 +84,12 @@ def _check(name: str, declared: Operand, target: object) -> None:
 def write_output(
     name: str, value: Target, target: Target | None, copies: Copies, *, is_kept: bool
 ) -> Array | Buffer:
-    """Write an output into its target, or return it as the caller wants it.
+    """Write an output into its target, or return it as an array or buffer.
 
     Args:
         name: the name of the output.
         value: the output that the program returned.
-        target: where it is written; `None` for no target.
+        target: the array or buffer to write to; `None` for none.
         copies: counts the copy, if one is needed.
         is_kept: whether it stays on its device.
 

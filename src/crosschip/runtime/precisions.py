@@ -11,7 +11,7 @@ EXACT = Precision.FLOAT32
 
 
 class InPrecision(GuardedDevice):
-    """A device with a precision of its own; closing it leaves the underlying device open."""
+    """A device with a fixed precision; closing it leaves the underlying device open."""
 
     def __init__(self, device: GuardedDevice, precision: Precision) -> None:
         super().__init__(device.device, name_in(precision, device.name), precision)

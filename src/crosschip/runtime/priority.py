@@ -21,7 +21,7 @@ class Priority(IntEnum):
 
     @classmethod
     def of(cls, value: object) -> Priority:
-        """Return a priority from one or from its number; raise `InputError` if there is none."""
+        """Return the priority of a member or number; raise `InputError` if there is none."""
         try:
             return cls(value)  # type: ignore[arg-type]  # what it raises is caught
         except ValueError:

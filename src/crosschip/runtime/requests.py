@@ -132,7 +132,7 @@ class RequestQueue:
         self._not_full = threading.Condition(self._lock)
         self._deadlines_changed = threading.Condition(self._lock)
         self._heap: list[tuple[int, int, Request]] = []
-        # Weak references: waiting and running requests are held elsewhere, ended ones need not be.
+        # Weak references: other objects hold waiting and running requests; ended ones may go.
         self._deadlines: list[tuple[float, int, ref[Request]]] = []
         self._waiting = 0
         self._running = 0
@@ -232,7 +232,7 @@ class RequestQueue:
         """Accept no more requests, and wait until all accepted ones are answered.
 
         Args:
-            timeout: the most seconds to wait for each thread.
+            timeout: the maximum number of seconds to wait for each thread.
         """
         self.release()
         current = threading.current_thread()

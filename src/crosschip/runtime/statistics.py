@@ -56,7 +56,7 @@ class SegmentStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a compiled model, without the runs by which `"auto"` measured it.
+    """Statistics of a compiled model, without the runs in which `"auto"` measured it.
 
     Attributes:
         calls: the number of successful runs.

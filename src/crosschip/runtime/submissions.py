@@ -36,7 +36,7 @@ class Submissions:
         """Accept no more requests, and wait until all accepted ones are answered.
 
         Args:
-            timeout: the most seconds to wait for each thread.
+            timeout: the maximum number of seconds to wait for each thread.
         """
         with self._lock:
             self._closed = True

@@ -28,9 +28,9 @@ class Substitutes:
     def __init__(self, name: str, details: Details) -> None:
         self._name = name
         self._recompiled_without = details.recompiled_without
-        self._recompiled_unconditionally = details.recompiled_unconditionally
+        self._recompiled_without_conditions = details.recompiled_without_conditions
         self._compile_again = details.recompiled
-        self._unconditional_model: CompiledModel | None = None
+        self._model_without_conditions: CompiledModel | None = None
         self._with_weights: CompiledModel | None = None
         self._by_device: dict[str, CompiledModel] = {}
         self._lock = threading.Lock()
@@ -39,11 +39,11 @@ class Substitutes:
         """Return the compiled model for the run that failed with an error.
 
         Raises:
-            DeviceLost, OutOfRange: there is none; the message says why.
+            DeviceLost, OutOfRange: no other device runs the model; the message says why.
         """
         if isinstance(error, DeviceLost):
             return self._without_device(error)
-        return self._unconditional(error)
+        return self._without_conditions(error)
 
     def _without_device(self, lost: DeviceLost) -> CompiledModel:
         """Return the model compiled without a lost device.
@@ -57,32 +57,37 @@ class Substitutes:
                 return substitute
             if self._recompiled_without is None:
                 raise lost
-            logger.warning("%s: %s; its runs go elsewhere meanwhile", self._name, lost)
+            logger.warning("%s: %s; other devices run the model until it is back", self._name, lost)
             try:
                 substitute = self._recompiled_without(lost.device)
             except Error as error:
-                message = f"{lost}; and it cannot go elsewhere: {error}"
+                message = f"{lost}; and no other device runs the model: {error}"
                 raise DeviceLost(message, lost.seconds, lost.device) from error
             self._by_device[lost.device] = substitute
             return substitute
 
-    def _unconditional(self, error: OutOfRange) -> CompiledModel:
+    def _without_conditions(self, error: OutOfRange) -> CompiledModel:
         """Return the model compiled for inputs beyond the range of a device.
 
         Raises:
-            OutOfRange: no other device runs what that one cannot; the message says why.
+            OutOfRange: no other device runs the operations that the device cannot; the message
+                says why.
         """
         with self._lock:
-            if self._unconditional_model is None:
-                if self._recompiled_unconditionally is None:
-                    hint = "add a device that does not, such as `onnxruntime` or `reference`"
+            if self._model_without_conditions is None:
+                if self._recompiled_without_conditions is None:
+                    hint = (
+                        "add a device that computes in the full element type, such as "
+                        "`onnxruntime` or `reference`"
+                    )
                     raise OutOfRange(f"{error}; {hint}") from error
-                logger.warning("%s: %s; such runs go elsewhere", self._name, error)
+                logger.warning("%s: %s; other devices execute such runs", self._name, error)
                 try:
-                    self._unconditional_model = self._recompiled_unconditionally()
+                    self._model_without_conditions = self._recompiled_without_conditions()
                 except Error as why:
-                    raise OutOfRange(f"{error}; and it cannot go elsewhere: {why}") from why
-            return self._unconditional_model
+                    message = f"{error}; and no other device executes this run: {why}"
+                    raise OutOfRange(message) from why
+            return self._model_without_conditions
 
     def whole(self) -> CompiledModel | None:
         """Return the model with all its weights; `None` if the original has them.
@@ -103,9 +108,11 @@ class Substitutes:
         """Close the substitutes."""
         with self._lock:
             others = [
-                one for one in (self._unconditional_model, self._with_weights) if one is not None
+                one
+                for one in (self._model_without_conditions, self._with_weights)
+                if one is not None
             ]
             substitutes, self._by_device = [*self._by_device.values(), *others], {}
-            self._unconditional_model = self._with_weights = None
+            self._model_without_conditions = self._with_weights = None
         for one in substitutes:
             one.close()

@@ -23,7 +23,7 @@ def new_device(name: str, folder: Path, *, native: bool = False) -> list[Path]:
     Args:
         name: the name of the device: small letters, digits and underscores, as in `acme_npu`.
         folder: the folder in which the project's folder `name` is created.
-        native: whether the device is a driver in C.
+        native: whether the device is written in C.
 
     Returns:
         The paths of the files, in order.

@@ -28,7 +28,7 @@ def groups_of(operations: Sequence[Operation], count: int) -> list[Group]:
 
     Args:
         operations: the operations, in topological order.
-        count: the most groups.
+        count: the maximum number of groups.
     """
     work = [multiply_adds(operation) for operation in operations]
     if not any(work):

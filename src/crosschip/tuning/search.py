@@ -22,20 +22,22 @@ from crosschip.tuning.samples import Sample
 from crosschip.tuning.variants import FLOAT32, Variant
 
 GROUPS, GROUPS_OF_QUANTIZED = 8, 12
-"""The most groups that are tried. There may be more for quantized forms, since these groups are in
-one segment; for other precisions each change of precision begins a segment.
+"""The maximum number of groups that are tried.
+
+There may be more for quantized forms, since these groups are in one segment; for other precisions,
+each change of precision begins a segment.
 """
 
 ATTEMPTS = 4
-"""The most mixtures of a variant that are measured."""
+"""The maximum number of mixtures of a variant that are measured."""
 
 MIN_SPEEDUP = 1.05
-"""The least speed-up over the best trial so far for mixtures of a variant to be tried."""
+"""The minimum speed-up over the best trial so far for mixtures of a variant to be tried."""
 
 RUNS, BURST = 12, 4
 
 _LONGEST_REASON = 120
-"""The most characters of a reason in one line."""
+"""The maximum number of characters of a reason in one line."""
 
 _ROUNDING_ERROR = 1e-3
 """The error between float32 results of two devices that rounding explains."""

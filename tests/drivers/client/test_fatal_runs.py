@@ -76,7 +76,7 @@ def test_silence_counts_only_without_work() -> None:
         device = compiled.devices["fatal@driver"].device
         assert isinstance(device, RemoteDevice)
         assert device.driver.restarts == 0
-        with pytest.raises(DeviceError, match=r"(?s)twice.*no sign of life for 0\.1 seconds"):
+        with pytest.raises(DeviceError, match=r"(?s)twice.*not responded for 0\.1 seconds"):
             compiled.run(inputs(fatal.FREEZE))
         assert right(compiled)
 

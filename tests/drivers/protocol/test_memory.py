@@ -114,11 +114,11 @@ def test_sealed_memory_holds_what_was_written_for_good(content: bytes) -> None:
 @pytest.mark.usefixtures("clean_up")
 def test_memory_that_a_message_lies_about_is_refused() -> None:
     with memory.Sealed.of(b"abc") as made:
-        with pytest.raises(DeviceError, match="less memory than it tells of"):
+        with pytest.raises(DeviceError, match="less memory than announced"):
             memory.read([os.dup(made.descriptor)], 4)
-        with pytest.raises(DeviceError, match="did not send the memory"):
+        with pytest.raises(DeviceError, match="did not send the announced memory"):
             memory.read([], 1)
-        with pytest.raises(DeviceError, match="did not send the memory"):
+        with pytest.raises(DeviceError, match="did not send the announced memory"):
             memory.read([os.dup(made.descriptor), os.dup(made.descriptor)], 3)
 
 

@@ -92,5 +92,5 @@ def test_values_that_lie_are_refused(written: bytes) -> None:
 
 @pytest.mark.parametrize("value", [object(), {1, 2} - {1, 2} or {"x": object()}, 2**64])
 def test_what_cannot_go_is_refused(value: object) -> None:
-    with pytest.raises(DeviceError, match="a value cannot go to another process"):
+    with pytest.raises(DeviceError, match="a value cannot be sent to another process"):
         values.to_bytes(value)

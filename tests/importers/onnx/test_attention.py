@@ -347,11 +347,11 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, tuple[int, ...]
         {"query": (2, 3, 2, 3, 4)},
         "queries, keys and values in one tensor cannot be expressed",
     ),
-    "other places": (
+    "other lengths": (
         "MultiHeadAttention",
         {"num_heads": 2, "unidirectional": 1},
         {"query": (2, 3, 8), "key": (2, 5, 8), "value": (2, 5, 8)},
-        "unidirectional, with keys of other places than the queries'",
+        "unidirectional, with different numbers of keys and queries",
     ),
     "an attribute nobody knows": (
         "QuickGelu",

@@ -38,7 +38,7 @@ class NoHandle:
 
     Attributes:
         number: the number.
-        ended: whether it was a handle that has been destroyed.
+        ended: whether the number belongs to a destroyed handle.
     """
 
     number: int

@@ -174,7 +174,7 @@ def _saved_source(token: str, buffer: Any, folder: str) -> tuple[str, bytes | st
     if not isinstance(token, str) or not isinstance(folder, str):
         raise invalid(f"the token is {token!r} and the folder {folder!r}, but both must be text")
     if not token and (buffer is not None or folder):
-        raise invalid("what is kept needs a token")
+        raise invalid("a cache folder or buffer needs a token")
     if buffer is not None:
         return token, byte_view(buffer).tobytes()
     return token, folder or None

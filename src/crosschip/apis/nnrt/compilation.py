@@ -70,7 +70,7 @@ class OH_NNCompilation(Handle):
     """A compilation, before or after it is built.
 
     Attributes:
-        model: the model, whose handle may be destroyed meanwhile; `None` for a saved one.
+        model: the model, whose handle may have been destroyed; `None` for a saved model.
         saved: a compiled model's bytes; `None` for a model, or one in the cache.
         device: the device's number; 0 for the first.
         cache: the cache folder and version; `None` without a cache.

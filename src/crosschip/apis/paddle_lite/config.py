@@ -23,7 +23,7 @@ from crosschip.importers.packages import with_overriding
 from crosschip.importers.paddle import load_lite
 from crosschip.ir import InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
-from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.container import looks_like_shipped_file
 from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import instances
@@ -304,7 +304,7 @@ class MobileConfig(ConfigBase):
             raise InputError("the configuration names no model; give set_model_from_file its path")
         if isinstance(source, Path) and not source.is_file():
             raise ModelFileError(f"{source}: there is no such file")
-        if is_shipped(source):
+        if looks_like_shipped_file(source):
             return Session.of(load_compiled(source))
         places = [Place(TargetType.NNAdapter)] if self._names else []
         return self._session(_Optimised(source), places)

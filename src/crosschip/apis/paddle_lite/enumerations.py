@@ -66,7 +66,7 @@ class DataLayoutType(IntEnum):
 
 
 class PowerMode(IntEnum):
-    """Which CPU cores run, at which speed."""
+    """The CPU cores that run, and their speed."""
 
     LITE_POWER_HIGH = 0
     LITE_POWER_LOW = 1
@@ -77,7 +77,7 @@ class PowerMode(IntEnum):
 
 
 class CLTuneMode(IntEnum):
-    """How long the search for OpenCL kernels may take."""
+    """The effort of the search for OpenCL kernels."""
 
     CL_TUNE_NONE = 0
     CL_TUNE_RAPID = 1

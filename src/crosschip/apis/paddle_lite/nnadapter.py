@@ -17,7 +17,7 @@ from crosschip.apis.nnadapter.device import (
 from crosschip.apis.paddle.session import Shapes
 from crosschip.apis.results import check
 from crosschip.ir import InputError
-from crosschip.runtime.artifact.container import is_authenticated
+from crosschip.runtime.artifact.container import looks_like_cache_entry
 from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.cache.store import Memory, check_token
 from crosschip.runtime.options import CacheOptions, ShapeOptions
@@ -198,7 +198,7 @@ def check_text(name: str, value: object) -> str:
 
 def _plain(token: str, content: bytes) -> bytes:
     """Return a compiled model in the portable format, converted from a cache entry if needed."""
-    if not is_authenticated(content):
+    if not looks_like_cache_entry(content):
         return content
     with load_compiled(content, token=token) as compiled:
         return compiled.to_bytes()

@@ -1,1 +1,1 @@
-"""Kits for device drivers: ONNX models, drivers in C, toolchains, worker processes, checks."""
+"""Code that devices share: models as ONNX, devices written in C, toolchains, worker processes."""

@@ -1,7 +1,7 @@
-"""Limits that several engines share: rules of operators that they do not follow.
+"""Limits that several engines share.
 
-Each function returns the rule that an operation breaks as a `Refusal`, or `None`, as the limits of
-converters do.
+Each function returns a `Refusal` if the engines cannot run the operation, else `None`, like the
+limits of converters.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def no_output_shape(op: ConvTranspose) -> Refusal | None:
 
 
 def windows_in_image(op: Pool) -> Refusal | None:
-    """Engines want padding narrower than a window, and no window that starts in it at the end."""
+    """Require padding narrower than the window, and no window that starts in the end padding."""
     for axis in range(op.spatial_rank):
         pads = op.pads[2 * axis : 2 * axis + 2]
         before, after = pads if op.auto_pad is AutoPad.NONE else (0, 0)
@@ -151,9 +151,7 @@ def interpolation_limit(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     if op.antialias:
         return Refusal("antialias", "is not done at run time")
     if isinstance(op, ResizeCubic) and abs(op.coefficient) > 1:
-        return Refusal(
-            "coefficient", f"{op.coefficient:g} makes small errors of coordinate_mode large"
-        )
+        return Refusal("coefficient", f"{op.coefficient:g} makes small errors of coordinates large")
     unknown = op.align_mode not in _COORDINATE_MODES and not op.align_corners
     return Refusal("align_mode", f"{op.align_mode.name}") if unknown else None
 

@@ -41,7 +41,7 @@ class Raises:
 
 @dataclass(frozen=True, slots=True)
 class Dies:
-    """The outcome of a reproduction that ends the process, by any signal or status."""
+    """The outcome of a reproduction that ends the process, with any signal or exit status."""
 
 
 @dataclass(frozen=True, slots=True)

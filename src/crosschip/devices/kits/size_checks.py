@@ -23,7 +23,7 @@ from crosschip.ops.definition.operator import Operator
 Operators = tuple[type[Operator], ...]
 
 _CACHED_SHAPES = 16
-"""How many sets of input shapes are cached per model."""
+"""The number of sets of input shapes that are cached per model."""
 
 
 class Sizes:

@@ -100,7 +100,8 @@ def survives_writing(payload: ModelProto) -> bool:
 def is_precise(payload: ModelProto) -> bool:
     """Return whether ONNX Runtime can compute a model's products of bytes without saturation.
 
-    For that, it converts an int8 `QGemm` to one of int8 and uint8, for which it has no kernel.
+    To avoid saturation, ONNX Runtime converts the weights to uint8; it has no kernel for `QGemm` of
+    int8 and uint8.
     """
     return not any(node.op_type == "QGemm" for node in all_nodes(payload))
 

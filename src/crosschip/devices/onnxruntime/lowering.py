@@ -11,7 +11,7 @@ from crosschip.ops.standard.convolution import Conv1D, Conv2D
 from crosschip.passes.rewrite_operations import RewriteOperations
 
 _FEW = 4096
-"""The most weights for which converting to channel blocks is slower."""
+"""The maximum number of weights for which converting to channel blocks is slower."""
 
 
 def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:

@@ -24,7 +24,7 @@ _VALUE = re.compile(r"value\d+|extension\d+")
 _CONVERSION = "Reorder"
 """The prefix of the types of nodes that convert layouts."""
 _FAR = 10
-"""The most consecutive nodes with names that ONNX Runtime chose."""
+"""The maximum number of consecutive nodes with names that ONNX Runtime chose."""
 _KERNEL = "_kernel_time"
 _WITH_GRAPHS = ("If", "Loop", "Scan", "SequenceMap")
 
@@ -220,7 +220,7 @@ class OnnxRuntimeProfiler(Profiler):
             record = json.loads(Path(self._finish()).read_bytes())
             runs = _runs_in(record)[self._warm_runs :]
         except Exception as error:  # a broken record raises whatever reading it does
-            raise failure("has not told how long its nodes took", error) from error
+            raise failure("has not reported the times of its nodes", error) from error
         types = {event.name: event.type for run in runs for event in _all_events(run.inside)}
         operations = self._nodes.operations(types)
         return [_steps(run.inside, run.start, operations) for run in runs]

@@ -42,7 +42,7 @@ class Facts:
         precise: whether products of 8-bit integers must not saturate.
         optimize: whether ONNX Runtime has yet to optimize the saved model.
         sums_separate: whether sums are not fused into the products before them.
-        checks: whether, and by which inputs, a run's sizes need to be checked.
+        checks: whether a run's sizes need to be checked, and the inputs that determine them.
         declared: the outputs whose types only the model's file declares: index, name and type.
     """
 

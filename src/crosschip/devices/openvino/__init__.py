@@ -68,7 +68,7 @@ class OpenVinoDevice(Device):
     """A device of OpenVINO, by default the processor.
 
     Raises:
-        DeviceError: OpenVINO is not installed, or lacks the device asked for.
+        DeviceError: OpenVINO is not installed, or does not have the device.
     """
 
     vendor = "Intel"

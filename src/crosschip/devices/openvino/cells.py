@@ -3,8 +3,6 @@
 Gates with the same factor share a product. Where weights are int8 and the other factor is quantized
 to uint8, OpenVINO multiplies bytes, if the processor accumulates such products exactly.
 
-Gates that read the same share a product. Where the weights are bytes and their other factor is
-rounded to bytes, OpenVINO multiplies bytes, if the processor adds up such products exactly.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ class Rounded:
 
 
 Factor: TypeAlias = Value | Rounded
-"""What weights are multiplied by."""
+"""The other factor of a product with weights."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class Cell:
 
     Args:
         g: the graph.
-        op: the network.
+        op: the recurrent operation.
         index: the index of the direction.
 
     Attributes:
@@ -197,7 +195,7 @@ class Cell:
 
 
 def input_factor(g: Graph, op: Recurrent) -> Factor:
-    """Return the network's input in the form that its weights are multiplied by."""
+    """Return the input of a recurrent operation in the form that is multiplied by the weights."""
     value = g[op.input]
     return Rounded(*in_bytes(g, value)) if isinstance(op, DynamicQuantizeLSTM) else value
 

@@ -19,7 +19,7 @@ from crosschip.devices.openvino.precision import activations, exact_bytes
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.request import failure
 from crosschip.devices.openvino.target import TARGET
-from crosschip.devices.openvino.unchecked import sizes
+from crosschip.devices.openvino.unchecked import size_checks
 from crosschip.hal import CompileError, Options, Profiler
 from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Model, Operation
@@ -47,7 +47,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
         for operation in legal.operations:
             graph.define(operation, converters.convert(graph, operation))
         built = graph.finish(legal.outputs.values())
-        graph.requirements.checks = sizes(model).checks
+        graph.requirements.checks = size_checks(model).checks
         make = partial(engine.core.compile_model, built, engine.device, config)
         counted = partial(profiler, engine, model, config)
         return OpenVinoProgram(make, graph.requirements, model, graph.constant_arrays, counted)
@@ -73,7 +73,7 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
             layers.name(originals[operation], values)
             graph.define(operation, values)
         built = graph.finish(legal.outputs.values())
-        graph.requirements.checks = sizes(model).checks
+        graph.requirements.checks = size_checks(model).checks
         counting = {**config, "PERF_COUNT": True}
         compiled = engine.core.compile_model(built, engine.device, counting)
     except RuntimeError as error:

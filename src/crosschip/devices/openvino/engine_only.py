@@ -32,38 +32,38 @@ from crosschip.devices.openvino.graph import Graph
 ENGINE_ONLY: Mapping[Callable[..., Any], str] = {
     # Marks on nodes.
     table.exact_quotient: "marks a division, so that OpenVINO does not multiply by the inverse",
-    table.mark_never_nan: "marks what is never NaN, for `keep_nan`",
-    table.stored: "marks whole numbers, so that `whole` takes what they were converted from",
-    arithmetic.div: "clears a flag of `Divide` that makes it round down what is known",
-    # What OpenVINO fuses an activation into decides whether it keeps NaN or infinity.
+    table.mark_never_nan: "marks values that are never NaN, for `keep_nan`",
+    table.stored: "marks whole numbers, so that `whole` returns the value before the conversion",
+    arithmetic.div: "clears a flag of `Divide` that makes constant folding round down",
+    # Whether an activation keeps NaN or infinity depends on the node that OpenVINO fuses it into.
     activation.relu: "chooses between `Relu` and two orders of `Maximum`",
     activation.bounded: "keeps NaN where `Clamp` is not fused",
     activation.gelu: "keeps infinity where `Gelu` is not fused",
-    # Quantization, as OpenVINO finds it.
+    # Quantization, in the forms that OpenVINO fuses.
     quantization.quantize: "writes `FakeQuantize` between operations that compute on bytes",
-    quantization.dequantize: "converts by int32 what is only added, and zero points as integers",
-    quantization.dequantize_blocks: "packs integers of 4 bits, which OpenVINO keeps small",
-    matrix.matmul_n_bits: "packs integers of 4 bits, which OpenVINO keeps small",
-    precision.as_bytes: "writes `FakeQuantize`, by which OpenVINO knows that numbers are bytes",
-    precision.as_weights: "multiplies by 1, by which OpenVINO keeps constants in int8",
+    quantization.dequantize: "converts addends through int32, and zero points as integers",
+    quantization.dequantize_blocks: "packs integers of 4 bits, which OpenVINO keeps packed",
+    matrix.matmul_n_bits: "packs integers of 4 bits, which OpenVINO keeps packed",
+    precision.as_bytes: "writes a `FakeQuantize`, so that OpenVINO computes on bytes",
+    precision.as_weights: "multiplies by 1, so that OpenVINO keeps constants in int8",
     integers.mat_mul_integer: "adds up products of bytes in float32, as far as that is exact",
     integers.conv_integer: "adds up products of bytes in float32, as far as that is exact",
     # Reductions and searches whose operands are known to have no NaN.
     searching.arg_extreme: "finds extremes by reductions of keys without NaN",
     searching.top_k: "orders by keys without NaN, and gathers by indices known to be in range",
-    # What is known only in a run: sizes are looked at once for the whole graph, runs are refused.
-    Graph.within: "refuses indices out of range by the shapes of inputs, if these tell",
+    # Sizes and elements known only in a run: checked once for the whole graph.
+    Graph.within: "refuses indices out of range by the shapes of inputs, if these suffice",
     layout.reshape: "refuses shapes that do not hold the elements",
     layout.expand: "refuses shapes that do not broadcast",
-    rearranging.tile: "gives an empty result the shape of this run, and not of the one before",
+    rearranging.tile: "gives an empty result the shape of this run, not of the previous one",
     rearranging.reverse_sequence: "refuses lengths beyond the axis",
     creation.one_hot: "counts negative indices from the start, after a conversion that saturates",
-    creation.range_: "moves an end on the other side of the start there, whose bounds stay known",
-    padding.pad: "mirrors an axis whose size shows in a run as often as it takes",
-    reduction.reduce_some: "says what no elements give",
+    creation.range_: "clamps an end before the start to the start, so that bounds stay known",
+    padding.pad: "reflects an axis of dynamic size as often as its size requires",
+    reduction.reduce_some: "defines the result for no elements",
     resizing.resize_nearest: "computes sources of pixels as exact quotients",
     suppression.non_max_suppression: "completes the counts where there are no boxes or classes",
-    # Networks that OpenVINO runs as loops of its own.
-    recurrent.is_plain: "decides between OpenVINO's networks and loops over its steps",
+    # Recurrent operations.
+    recurrent.is_plain: "chooses between OpenVINO's sequence operations and loops over steps",
 }
-"""By function."""
+"""The reason of each function."""

@@ -52,7 +52,8 @@ class Graph:
         quantized_intermediates: the quantized operands between operations that compute on floats.
         dequantized_addends: the dequantized operands that are only added to other floats.
         open_sizes: the dynamic dimensions.
-        bytes: for byte operands, the value by which OpenVINO recognizes products of bytes.
+        byte_nodes: for byte operands, the node that marks them as bytes (`as_bytes`), so that
+            OpenVINO multiplies in int8.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Graph:
     ) -> None:
         self.quantized_intermediates = quantized_intermediates
         self.dequantized_addends = dequantized_addends
-        self.bytes: dict[Operand, Node] = {}
+        self.byte_nodes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
         self._inputs = list(inputs)
@@ -202,7 +203,7 @@ class Graph:
                 more.
 
         Returns:
-            Whether the shapes of inputs tell; if not, nothing has been done.
+            Whether the shapes of inputs determine the condition; if not, nothing has been done.
         """
         resolved = [tuple(map(self.open_sizes.resolved, natural)) for natural in alternatives]
         uncertain = [natural for natural in resolved if not any(map(is_natural, natural))]
@@ -215,7 +216,7 @@ class Graph:
         return True
 
     def require_natural(self, operation: Operation, rule: str, operand: Operand) -> bool:
-        """Refuse runs in which a parameter has negative numbers, as `require_sizes` does."""
+        """Refuse runs in which a parameter has negative numbers; return as `require_sizes`."""
         if operand.value is not None:
             return True
         values = operand.type.shape_value
@@ -237,9 +238,6 @@ class Graph:
 
         Constants for axes of static size are returned as they are: a converter's limit has checked
         them.
-
-        Runs in which that makes a difference are refused. Constants are taken as they are where the
-        sizes are known, too: a converter's limit compares them.
 
         Args:
             operation: the operation that reads the indices.
@@ -281,7 +279,7 @@ class Graph:
     def _clamp(
         self, indices: Value, data: Operand, axes: Sequence[int], least: int | None
     ) -> tuple[Node, Node]:
-        """Return clamped indices, and a boolean tensor: where clamping changed nothing."""
+        """Return the clamped indices, and a boolean tensor that is true where none changed."""
         sizes = [(data.type.shape or ())[axis] for axis in axes]
         size, *others = sizes
         if not others and isinstance(size, int) and 0 < size < _COMPARED:
@@ -309,7 +307,7 @@ class Graph:
     def _require_greatest(
         self, operation: Operation, indices: Operand, sizes: Sequence[Dim]
     ) -> bool:
-        """Refuse runs by the greatest indices, if these are known to occur."""
+        """Refuse runs in which the greatest index is out of range; return whether it is known."""
         greatest = self._bounds.greatest(indices, len(sizes))
         if greatest is None or indices.type.shape is None:
             return False
@@ -323,8 +321,6 @@ class Graph:
         """Return the model that computes these operands, in order.
 
         If there are rules, an additional output has one boolean per rule: whether it holds.
-
-        Where something is required, one more says of each rule whether it holds.
         """
         values = [self._as_computed(self[operand]) for operand in outputs]
         if self._flags:
@@ -335,11 +331,8 @@ class Graph:
     def _flag_list(self) -> Node:
         """Return a list of one boolean per rule.
 
-        A Concat anywhere in a graph makes OpenVINO align quantized tensors in all of it, some of
-        them wrongly.
-
-        A Concat anywhere in a graph makes OpenVINO align quantized tensors everywhere in it, and
-        some of them come out wrong.
+        A Concat anywhere in a graph makes OpenVINO align quantized tensors in the whole graph, some
+        of them wrongly.
         """
         if not self.quantized_intermediates:
             return ops.concat(self._flags, 0)

@@ -16,7 +16,7 @@ _VARIABLES = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 "CPU Dispatcher Control"."""
 
 _BELOW_AVX512 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2")
-"""The limits below AVX-512, for which oneDNN has no kernels in bfloat16 or float16 either."""
+"""The limits below AVX-512, with which oneDNN has no kernels in bfloat16 or float16 either."""
 
 _NORMALIZATIONS = frozenset(
     {"LAYER_NORMALIZATION", "INSTANCE_NORMALIZATION", "GROUP_NORMALIZATION"}

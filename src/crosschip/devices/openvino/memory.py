@@ -19,9 +19,9 @@ _OTHER_NAMES = {
 
 
 class _Writable:
-    """The memory of an array, declared writable: OpenVINO rejects read-only memory.
+    """The memory of an array, declared writable.
 
-    OpenVINO's Python interface turns read-only memory away, although it only reads constants and
+    OpenVINO's Python interface rejects read-only memory, although it only reads constants and
     inputs.
     """
 

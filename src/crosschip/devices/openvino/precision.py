@@ -55,7 +55,7 @@ def as_weights(g: Graph, numbers: Array) -> Node:
 
 
 def activations(model: Model) -> dict[str, Any]:
-    """Return the setting by which OpenVINO quantizes the other factor of packed weights to int8.
+    """Return the setting that makes OpenVINO quantize the other factor of packed weights to int8.
 
     The setting applies to the whole model, so all its products must allow int8.
     """

@@ -188,7 +188,7 @@ class OpenVinoProgram(Program):
             request = Request(self._compiled_model, self._requirements.open_sizes)
         try:
             outputs = request.run(inputs, places)
-        except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
+        except (RuntimeError, ValueError) as error:  # raised by NumPy for negative sizes
             self._renew()
             raise failure("failed while running", error) from error
         self._idle.append(request)
@@ -240,6 +240,6 @@ class OpenVinoProgram(Program):
 
 def _sizes(model: Model) -> Sizes:
     # Imported late: needed for dynamic dimensions only.
-    from crosschip.devices.openvino.unchecked import sizes
+    from crosschip.devices.openvino.unchecked import size_checks
 
-    return sizes(model)
+    return size_checks(model)

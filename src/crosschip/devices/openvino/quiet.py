@@ -10,11 +10,8 @@ _TELEMETRY = "openvino_telemetry"
 def import_engine() -> None:
     """Import OpenVINO without its telemetry.
 
-    With the package `openvino_telemetry`, the import sends a message and writes files to the user's
-    home; the package is hidden meanwhile.
-
-    Importing it sends a message, and leaves files in the user's home, if the package
-    `openvino_telemetry` can be imported; so for that moment it cannot.
+    If the package `openvino_telemetry` can be imported, the import of OpenVINO sends a message and
+    writes files to the user's home. The package is therefore hidden during the import.
 
     Raises:
         ImportError: OpenVINO is not installed.

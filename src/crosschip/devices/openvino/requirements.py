@@ -81,7 +81,7 @@ class Requirements:
 
     Attributes:
         bounds: the ranges of inputs.
-        checks: whether, and by which inputs, a run's sizes need to be checked.
+        checks: whether a run's sizes need to be checked, and the inputs that determine them.
         settings: OpenVINO's settings for this model, in addition to those for the caller's options.
         sizes: the conditions on sizes.
         rules: the rules that the graph checks, in the order of the additional output.

@@ -95,11 +95,11 @@ class OpenSizes:
         for factor in factors:
             if not isinstance(factor, str):
                 return None
-            part = self._named(factor)
+            part = self._named_size(factor)
             product = part if product is None else ops.multiply(product, part)
         return product
 
-    def _named(self, name: str) -> Node:
+    def _named_size(self, name: str) -> Node:
         node = self._nodes.get(name)
         if node is None:
             node = self._nodes[name] = self._builders[name]()
@@ -135,8 +135,8 @@ class OpenSizes:
         return None if name in self._builders or name in self._same else name
 
 
-def asked_shape(operation: Reshape | Expand) -> Sequence[Dim] | None:
-    """Return the requested shape, as far as it follows from sizes."""
+def requested_shape(operation: Reshape | Expand) -> Sequence[Dim] | None:
+    """Return the requested shape; elements that do not follow from sizes are unknown."""
     operand = operation.operand("shape")
     assert operand is not None, "it is required"
     return operation.shape if operand.is_constant else operand.type.shape_value
@@ -157,7 +157,7 @@ def _broadcast_axes(operation: Operation) -> Iterator[Sequence[Dim]]:
             read = [shape and shape[:-2] for shape in shapes[1:3]]
             shapes[0] = shapes[0] and shapes[0][: max(map(len, filter(None, read)), default=0)]
         case Expand():
-            requested = asked_shape(operation)
+            requested = requested_shape(operation)
             if requested is None or not all(size == -1 or is_size(size) for size in requested):
                 return
             read = [shapes[1], tuple(1 if size == -1 else size for size in requested)]

@@ -68,7 +68,7 @@ class OpenVinoSession(ProgramSession):
         self._requirements.sizes.check(shapes)
         try:
             outputs = self._requests[turn].run(arrays, ())
-        except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
+        except (RuntimeError, ValueError) as error:  # raised by NumPy for negative sizes
             self._renew()
             self._requests = self._bind_requests()
             raise failure("failed while running", error) from error

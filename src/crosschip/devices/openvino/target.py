@@ -95,7 +95,7 @@ _PASSES: tuple[Pass, ...] = (
     RewriteOperations(nan.nan_of_function, (Exp, HardSigmoid, Softplus), nan.loses_nan),
     RewriteOperations(nan.nan_of_extreme, (Max, Min), nan.loses_nan),
     RewriteOperations(nan.nan_and_infinity_of_reduction, (ReduceMax, ReduceMin)),
-    RewriteOperations(comparison.swapped, (Greater, GreaterEqual)),
+    RewriteOperations(comparison.swap_operands, (Greater, GreaterEqual)),
     RewriteOperations(conversion.unlike_zero, (Cast,)),
     # Wrong or missing kernels.
     RewriteOperations(conversion.choice_of_reals, (Cast,)),
@@ -109,7 +109,7 @@ _PASSES: tuple[Pass, ...] = (
     layout.CancelUnsqueezes(),
     RewriteOperations(creation.number_itself, (Fill,)),
     RewriteOperations(sampling.zero_for_no_samples, (RoiAlign,)),
-    RewriteOperations(attention.heads_of_their_own, (Attention,)),
+    RewriteOperations(attention.repeat_shared_heads, (Attention,)),
     RewriteOperations(convolution.in_float32, (*_CONVS, *_CONV_TRANSPOSES, DeformableConv2D)),
     RewriteOperations(convolution.without_strided_padding, _CONVS),
     RewriteOperations(convolution.without_lone_column, _CONVS),

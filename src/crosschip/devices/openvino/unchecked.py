@@ -37,10 +37,10 @@ FAILS_OF_NOTHING = (
     *(GRU, LSTM, RNN),
     *(ResizeCubic, ResizeLinear, ResizeNearest),
 )
-"""Operators that fail or die with empty inputs (quirk `image-of-nothing`)."""
+"""Operators that fail or crash with empty inputs (quirk `image-of-nothing`)."""
 
 UNWRITTEN_OF_NOTHING = (Conv, MaxPool)
-"""Operators that OpenVINO does not compute, or ends the process of, where all is padding."""
+"""Operators that OpenVINO does not compute, or that crash, if all pixels are padding."""
 
 UNCHECKED = (
     *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization),
@@ -52,9 +52,9 @@ UNCHECKED = (
     *(GatherElements, GatherND, ScatterElements, ScatterND),
     *(GridSample, Pad, RoiAlign),
 )
-"""Operators that die or return arbitrary elements where sizes do not fit."""
+"""Operators that crash or return arbitrary elements if the sizes of operands do not match."""
 
 
-def sizes(model: Model) -> Sizes:
-    """The sizes of a model's runs."""
+def size_checks(model: Model) -> Sizes:
+    """Return the checks of sizes in a model's runs."""
     return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING, UNWRITTEN_OF_NOTHING)

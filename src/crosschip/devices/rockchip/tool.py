@@ -31,7 +31,7 @@ os.environ["TQDM_DISABLE"] = "1"  # no progress bars between error messages
 
 
 class _Loaded:
-    """The toolkit's object that `run` runs, and the types of the model's outputs."""
+    """The toolkit's loaded model, which `run` executes, and the types of the model's outputs."""
 
     rknn: Any = None
     types: Sequence[Any] = ()

@@ -1,1 +1,1 @@
-"""The side of those who use a driver in another process."""
+"""The client of a driver in another process."""

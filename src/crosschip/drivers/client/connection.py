@@ -45,7 +45,7 @@ class _CpuUse:
 
     @property
     def busy(self) -> bool:
-        """Whether it has been using the CPU, as far as the system tells."""
+        """Whether the process has used the CPU since the start; false if unknown."""
         passed = monotonic() - self._start
         return _cpu_seconds(self._process) - self._start_seconds > _BUSY_SHARE * passed
 
@@ -143,7 +143,7 @@ class Connection:
         self._channel = Channel(end)
         if user != os.geteuid():
             end.close()
-            raise DeviceError(f"{path}: somebody else serves there")
+            raise DeviceError(f"{path}: a process of another user serves this socket")
         self._timeouts = timeouts
         self._numbers = count(1)
         self._pending: dict[int, _Waiter] = {}
@@ -304,7 +304,7 @@ class Connection:
             answer = messages.decode_answer(view)
         except msgspec.MsgspecError as error:
             close_all(descriptors)
-            raise self._fail(f"sent what is no message ({error})") from None
+            raise self._fail(f"sent an invalid message ({error})") from None
         waiter = self._pending.get(answer.number)
         if waiter is None:  # an interrupted request's, or a pong
             close_all(descriptors)
@@ -329,7 +329,7 @@ class Connection:
         ):
             silence = max(silence, _BUSY_SECONDS)
         if waited > silence:
-            raise self._fail(f"has given no sign of life for {silence:g} seconds", kill=True)
+            raise self._fail(f"has not responded for {silence:g} seconds", kill=True)
 
     def _check_limits(self) -> None:
         """Detect a run or a compilation that exceeds its time limit."""

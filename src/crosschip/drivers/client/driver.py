@@ -1,4 +1,4 @@
-"""A driver as one process uses it, across the processes that replace each other."""
+"""A driver as its client sees it: one device, although processes may replace each other."""
 
 from __future__ import annotations
 

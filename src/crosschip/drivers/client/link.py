@@ -19,7 +19,7 @@ class Link:
         connection: the connection to the process.
 
     Attributes:
-        connection: that.
+        connection: the same.
         regions: the shared memory.
         forgotten: the numbers of programs to discard.
     """

@@ -1,4 +1,4 @@
-"""When a driver is considered dead, and when it is restarted or paused."""
+"""The rules for considering a driver dead, restarting it and pausing it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from crosschip.ir import InputError
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When a driver is restarted after a death.
+    """The rule for restarting a driver after a death of its process.
 
-    It is restarted at once as long as a request has succeeded between deaths, or a single request
-    caused them. It is paused after `deaths` deaths in a row, after more than `blamed` requests in a
-    row that caused deaths, or after more than `a_minute` deaths in a minute: for `pause` seconds,
-    doubled after each further death, up to `longest`.
+    The driver is restarted at once if a request has succeeded since the previous death, or a single
+    request caused the deaths. It is paused after `deaths` deaths in a row, after more than `blamed`
+    requests in a row that caused deaths, and after more than `a_minute` deaths in a minute. The
+    pause is `pause` seconds, doubled after each further death, up to `longest`.
 
     Attributes:
         deaths: deaths in a row without a known cause.
@@ -84,7 +84,7 @@ class Record:
 
 
 SETTINGS: Mapping[str, str] = {
-    "driver_silence": "seconds without a sign of life or work until its process counts as dead; 2",
+    "driver_silence": "seconds without response or work until its process counts as dead; 2",
     "driver_run_seconds": "seconds after which a run counts as hanging; no limit if left out",
     "driver_compile_seconds": "seconds after which compiling counts as hanging; no limit",
 }
@@ -96,9 +96,10 @@ class Timeouts:
     """The timeouts of a driver, in seconds.
 
     Attributes:
-        silence: without a sign of life or of work, after which it is considered dead.
-        run_seconds: after which a run is considered hanging.
-        compile_seconds: after which compiling, loading, saving or a query is.
+        silence: the time without response or work after which the driver is considered dead.
+        run_seconds: the time after which a run is considered hanging.
+        compile_seconds: the time after which compiling, loading, saving or a query is considered
+            hanging.
     """
 
     silence: float = 2.0

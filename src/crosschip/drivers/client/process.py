@@ -151,8 +151,8 @@ def last_words(endpoint: Endpoint) -> str:
 def unknown_process(path: Path) -> DeviceError:
     """Return the error of an unresponsive driver whose process cannot be identified."""
     return DeviceError(
-        f"{path}: the driver there gives no answer, and it cannot be told which process it is (it "
-        "may be in another container or PID namespace), so none was killed; end it where it runs"
+        f"{path}: the driver does not respond, and its process cannot be identified (it may be in "
+        "another container or PID namespace), so no process was killed; end it where it runs"
     )
 
 

@@ -92,7 +92,7 @@ class RemoteProgram(Program):
             inputs: the inputs, as for `run`.
             targets: the arrays to write outputs to, as for `run_into`; empty for none.
             priority: NNRt's priority.
-            alone: whether to execute no other run meanwhile.
+            alone: whether to execute no other run at the same time.
 
         Raises:
             Died: the process has died.

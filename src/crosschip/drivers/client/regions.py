@@ -112,13 +112,13 @@ class Regions:
         """
         try:
             if len(descriptors) != 1:
-                raise DeviceError("the driver did not send the memory that it tells of")
+                raise DeviceError("the driver did not send the announced memory")
             mapping = memory.map_shared(descriptors[0], writable=True)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
         if len(mapping) != buffer.bufferSize:
-            raise DeviceError("the driver sent other memory than it tells of")
+            raise DeviceError("the driver sent other memory than announced")
         return Lease.of(_Region(buffer, mapping), self)
 
     def put_back(self, region: _Region) -> None:

@@ -1,4 +1,4 @@
-"""Repetition of a run that killed a driver, in a driver of its own."""
+"""Repetition of a run that killed a driver, in a new driver."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Shared memory in which a service records the runs that it is executing.
 
-After a service has died, a client reads from it which of its runs may be the cause: those that were
-executing, but not those that were queued.
+After a service has died, a client reads from this memory which runs may be the cause: those that
+were executing, but not those that were queued.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class Channel:
             )
         if len(descriptors) > DESCRIPTORS:
             raise DeviceError(
-                f"{len(descriptors)} pieces of memory are sent at once, and {DESCRIPTORS} may be: "
-                "too many outputs whose sizes were not known"
+                f"{len(descriptors)} memory regions exceed the limit of {DESCRIPTORS} for a "
+                "message: there are too many outputs of dynamic size"
             )
         if descriptors:
             socket.send_fds(self.end, [message], list(descriptors))

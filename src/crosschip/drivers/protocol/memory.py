@@ -76,12 +76,12 @@ class Sealed(Closing):
         """
         if len(descriptors) != 1:
             close_all(descriptors)
-            raise DeviceError("the driver did not send the memory that it tells of")
+            raise DeviceError("the driver did not send the announced memory")
         memory = cls(size, descriptors[0])
         try:
             with map_shared(memory.descriptor, writable=False) as mapping:
                 if len(mapping) < size:
-                    raise DeviceError("the driver sent less memory than it tells of")
+                    raise DeviceError("the driver sent less memory than announced")
         except BaseException:
             memory.close()
             raise

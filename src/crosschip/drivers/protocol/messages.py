@@ -133,8 +133,8 @@ class Run(Request, frozen=True):
         outputs: the memory of each output, written from its beginning; `None` to let the
             service allocate it, which it also does where the memory is too small.
         priority: NNRt's priority, from 0 for none to 3 for high.
-        alone: whether to execute no other run meanwhile, so that a crash is attributed to this
-            one.
+        alone: whether to execute no other run at the same time, so that a crash is attributed to
+            this one.
     """
 
     program: Unsigned
@@ -151,7 +151,7 @@ class Settings(Request, frozen=True):
 
 
 class Ping(Request, frozen=True):
-    """Ask for a sign of life. Answered by `Pong`."""
+    """Ask whether the driver responds. Answered by `Pong`."""
 
 
 class Watch(Request, frozen=True):
@@ -252,7 +252,7 @@ class EngineSettings(Answer, frozen=True):
 
 
 class Pong(Answer, frozen=True):
-    """A sign of life."""
+    """Answer to `Ping`: the driver responds."""
 
 
 class ClientStatus(msgspec.Struct, frozen=True):
@@ -289,8 +289,8 @@ class Figures(msgspec.Struct, frozen=True):
         running: the number of executing runs.
         workers: the maximum number of executing runs.
         runs: the number of ended runs.
-        failures: how many of them failed.
-        copied: how many of their outputs were copied to client memory.
+        failures: the number of failed runs.
+        copied: the number of outputs that were copied to client memory.
         rate: recently ended runs per second.
         latency: seconds from acceptance to end of recent runs, by percentile (`50`, `90`,
             `99`).

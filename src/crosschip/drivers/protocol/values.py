@@ -22,7 +22,7 @@ def to_bytes(value: Any) -> bytes:
     try:
         return _ENCODER.encode(value)
     except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise DeviceError(f"a value cannot go to another process: {error}") from None
+        raise DeviceError(f"a value cannot be sent to another process: {error}") from None
 
 
 def from_bytes(encoded: bytes | memoryview) -> Any:

@@ -1,1 +1,1 @@
-"""The process of a driver: takes requests on a socket, and has the device answer them."""
+"""The process of a driver: receives requests on a socket and answers them with its device."""

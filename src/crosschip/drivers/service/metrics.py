@@ -36,8 +36,8 @@ class Measures:
 
     Attributes:
         runs: the number of ended runs.
-        failures: how many of them failed.
-        copied: how many outputs were copied to client memory.
+        failures: the number of failed runs.
+        copied: the number of outputs that were copied to client memory.
     """
 
     def __init__(self) -> None:
@@ -54,9 +54,9 @@ class Measures:
         """Count a run that ends now.
 
         Args:
-            started: when it was accepted, on the clock of `time.monotonic`.
+            started: the time of its acceptance, on the clock of `time.monotonic`.
             failed: whether it failed.
-            copied: how many of its outputs were copied.
+            copied: the number of its outputs that were copied.
         """
         now = monotonic()
         seconds = now - started

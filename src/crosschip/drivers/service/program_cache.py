@@ -16,7 +16,8 @@ Key = bytes
 def key_of(options: Options, content: Array, saved: Array | None) -> Key:
     """Return a program's cache key: a digest of model, options and saved program.
 
-    A saved program is trusted only by clients that sent the same one, so it is part of the key.
+    A program loaded from saved bytes is shared only by clients that sent the same bytes, so these
+    are part of the key.
     """
     digest = hashlib.sha256(messages.encode(options))
     for part in (content, saved):

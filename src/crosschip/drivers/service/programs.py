@@ -118,7 +118,7 @@ class Prepared:
             if type_.element_type in PYTHONS_TYPES:
                 continue
             if not isinstance(value, np.ndarray) or value.dtype != type_.element_type.dtype:
-                raise DeviceError(f"returned for output {index} what is no array of {type_}")
+                raise DeviceError(f"did not return an array of {type_} for output {index}")
             if not value.flags.c_contiguous:
                 results[index] = np.ascontiguousarray(value)
         return results

@@ -220,7 +220,7 @@ class Service(Closing):
                     job.session.run(job, slot)
                 finally:
                     self.queue.end()
-                if job.request.alone:  # jobs that were queued meanwhile wait for a thread
+                if job.request.alone:  # jobs that were queued during this run wait for a thread
                     self._wake(self.queue.workers - 1)
 
     def _wake(self, threads: int) -> None:

@@ -49,7 +49,7 @@ class Job:
         prepared: the program.
         inputs: the inputs.
         views: the views of client memory to write outputs to; `None` for outputs to copy.
-        started: when it was accepted, on the clock of `time.monotonic`.
+        started: the time of its acceptance, on the clock of `time.monotonic`.
     """
 
     session: Session
@@ -157,7 +157,7 @@ class Session:
 
     @property
     def is_client(self) -> bool:
-        """Whether it has sent `Hello` and is no monitor."""
+        """Whether the peer has sent `Hello` and is not a monitor."""
         return self._board is not None and not self.watches
 
     def answer(self, answer: Answer, descriptors: Sequence[int] = ()) -> None:
@@ -377,7 +377,7 @@ class Session:
         prepared.check_shapes([tensor.shape for tensor in request.inputs])
         if len(request.outputs) != len(prepared.outputs):
             raise ProtocolError(
-                f"{len(request.outputs)} places came for {len(prepared.outputs)} outputs"
+                f"{len(request.outputs)} output locations for {len(prepared.outputs)} outputs"
             )
         inputs = [
             self._value(prepared, index, tensor) for index, tensor in enumerate(request.inputs)

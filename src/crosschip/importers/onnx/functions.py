@@ -56,7 +56,7 @@ def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
 
 
 def standard_body(node: NodeProto, opset: int, types: Iterable[TypeProto]) -> FunctionProto | None:
-    """Return the function by which ONNX defines a node's operator for these input types, if any."""
+    """Return ONNX's function that defines a node's operator for these input types, if any."""
     schema = schema_of(node, opset)
     if schema is None:
         return None
@@ -83,12 +83,13 @@ def expanded_counts(
 ) -> dict[Key, int]:
     """Return the number of nodes that each function expands to, nested calls included.
 
-    Calls in subgraphs of nodes are not counted, since their branch may not be taken.
+    Calls inside subgraphs are not counted: a branch may not be taken.
 
     Args:
         bodies: the nodes of each function.
         callee: returns the key of the function that a node calls, or `None`.
-        depth: how many levels of calls are followed; deeper ones may be recursive.
+        depth: the number of levels of calls that are followed; deeper calls are ignored, since they
+            may be recursive.
     """
     calls = {key: Counter(filter(None, map(callee, nodes))) for key, nodes in bodies.items()}
     counts = {key: len(nodes) for key, nodes in bodies.items()}

@@ -13,7 +13,7 @@ from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.schemas import domain_of, schema_of
 from crosschip.importers.onnx.scope import Scope, is_packaged
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of
-from crosschip.importers.onnx.tensors import TensorReader, operand_type, text
+from crosschip.importers.onnx.tensors import TensorReader, element_type_or_string, text
 from crosschip.importers.onnx.wire import without_weights
 from crosschip.ir import (
     Builder,
@@ -139,7 +139,9 @@ class _ModelImport:
             raise UnsupportedError("is not declared as a tensor, sequence, map or optional value")
         tensor = value.type.tensor_type
         shape = self._shared.sizes.shape(tensor.shape) if tensor.HasField("shape") else None
-        return self._builder.input(name, TensorType(operand_type(tensor.elem_type), shape))
+        return self._builder.input(
+            name, TensorType(element_type_or_string(tensor.elem_type), shape)
+        )
 
 
 def _check_declared(declared: TypeProto, type_: TensorType) -> None:
@@ -151,8 +153,10 @@ def _check_declared(declared: TypeProto, type_: TensorType) -> None:
     if not declared.HasField("tensor_type") or type_ == CONTAINER:
         return
     tensor = declared.tensor_type
-    if tensor.elem_type and operand_type(tensor.elem_type) is not type_.element_type:
-        raise ModelFileError(f"is declared as {operand_type(tensor.elem_type)}, but is {type_}")
+    if tensor.elem_type and element_type_or_string(tensor.elem_type) is not type_.element_type:
+        raise ModelFileError(
+            f"is declared as {element_type_or_string(tensor.elem_type)}, but is {type_}"
+        )
 
 
 def _opsets(path: str, proto: ModelProto) -> dict[str, int]:

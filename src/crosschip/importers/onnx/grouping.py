@@ -35,9 +35,9 @@ Unit = tuple[int, ...]
 
 
 def in_order(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
-    """Nodes in an order in which they can run: the one that they have, if that will do.
+    """Return the nodes in a topological order: their own order if possible.
 
-    Where none will do, they stay as they are, for whoever runs them to say what is missing.
+    If there is a cycle, the order is unchanged; importing the nodes then raises an error.
     """
     makers: dict[str, int] = {}
     for number, node in enumerate(nodes):

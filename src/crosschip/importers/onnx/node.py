@@ -154,7 +154,8 @@ class Node:
         if not self._on_reals:
             arguments, named = self._on_integers(operator, arguments, named)
         name = next(self.names)
-        # Usually the first operation is the only one, and its output is the node's.
+        # Usually the first operation is the only one, and its output is the node's. Later results
+        # get names derived from the node's.
         outputs = () if self._has_added else self.outputs[:1]
         results = self._builder.add_all(operator, *arguments, name=name, outputs=outputs, **named)
         if self._has_added and len(results) == 1:
@@ -170,7 +171,7 @@ class Node:
     def _on_integers(
         self, operator: type[Operator], arguments: tuple[object, ...], named: dict[str, Any]
     ) -> tuple[tuple[object, ...], dict[str, Any]]:
-        """Return arguments by which an operation reads the integers of quantized operands.
+        """Return arguments that make an operation read the integers of quantized operands.
 
         Operators that only move or compare elements keep the quantization.
         """

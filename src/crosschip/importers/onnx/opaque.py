@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
-from crosschip.importers.onnx.tensors import operand_type, text
+from crosschip.importers.onnx.tensors import element_type_or_string, text
 from crosschip.ir import (
     Builder,
     Dim,
@@ -144,7 +144,7 @@ class OpaqueSubgraph:
             return CONTAINER
         tensor = types[name].tensor_type
         shape = self._shape(tensor.shape) if tensor.HasField("shape") else None
-        return TensorType(operand_type(tensor.elem_type), shape)
+        return TensorType(element_type_or_string(tensor.elem_type), shape)
 
     def _shape(self, proto: TensorShapeProto) -> Shape:
         """Return a declared shape; names count only where an input has a dimension of that name."""

@@ -229,7 +229,7 @@ class Scope(Names):
         takes_none = any(type_ == CONTAINER for type_ in types)
         has_others = self._may_make_others and makes_no_tensor(graph.node)
         if takes_none or self._shared.functions_make_others or has_others:
-            raise UnsupportedError("hands on what is no tensor")
+            raise UnsupportedError("passes a value that is no tensor into or out of a body")
         captures = Captures()
         builder = Builder(text(graph.name), used_names=self._shared.operation_names)
         scope = self._inner(self._opsets, outer=self, builder=builder, captures=captures)
@@ -243,7 +243,7 @@ class Scope(Names):
             raise ModelError(f"takes {len(names)} values, not {len(types)}")
         outputs = scope._graph(graph, operands)
         if any(output.type == CONTAINER for output in outputs):
-            raise UnsupportedError("hands on what is no tensor")
+            raise UnsupportedError("passes a value that is no tensor into or out of a body")
         return Body(builder.name, inputs, builder.operations, outputs, captures)
 
     def state_body(

@@ -43,7 +43,7 @@ def element_type(code: int) -> ElementType:
     return ELEMENT_TYPES[code]
 
 
-def operand_type(code: int) -> ElementType:
+def element_type_or_string(code: int) -> ElementType:
     """Return the element type of an ONNX data type, strings included."""
     return ElementType.STRING if code == TensorProto.STRING else element_type(code)
 

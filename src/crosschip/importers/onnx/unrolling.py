@@ -48,7 +48,7 @@ class Unrolling:
 
     @contextmanager
     def attempt(self) -> Iterator[Attempt]:
-        """Return a context that suppresses errors by which unrolling one loop fails."""
+        """Return a context that suppresses the errors of unrolling one loop."""
         before = self._unrolled
         self._depth += 1
         try:

@@ -134,7 +134,7 @@ class Context:
     def integers(
         self, name: str, default: tuple[int, ...] | None = None, *tensor_slots: str
     ) -> tuple[int, ...]:
-        """Return a parameter with a list of integers."""
+        """Return a parameter that is a list of integers."""
         return self._list(name, int, default, *tensor_slots)
 
     def real(self, name: str, default: float | None = None, *tensor_slots: str) -> float:
@@ -144,11 +144,11 @@ class Context:
     def reals(
         self, name: str, default: tuple[float, ...] | None = None, *tensor_slots: str
     ) -> tuple[float, ...]:
-        """Return a parameter with a list of floats."""
+        """Return a parameter that is a list of floats."""
         return self._list(name, float, default, *tensor_slots)
 
     def numbers(self, name: str) -> Sequence[bool | int | float]:
-        """Return a parameter with a list of numbers of any type; empty if it is missing."""
+        """Return a parameter that is a list of numbers of any type; empty if it is missing."""
         values = self._parameter(name) or ()
         numbers = [value for value in values if isinstance(value, bool | int | float)]
         if len(numbers) != len(values):

@@ -15,9 +15,9 @@ from crosschip.ir import ElementType, Error, Origin
 from crosschip.ir.dataclass import dataclass
 
 MAX_DEPTH = 32
-"""The greatest nesting depth of control flow."""
+"""The maximum nesting depth of control flow."""
 MAX_LEVELS = 8
-"""The greatest number of LoD levels of a tensor."""
+"""The maximum number of LoD levels of a tensor."""
 
 Scalar = bool | int | float | str | ElementType
 Value = Scalar | tuple[Scalar, ...] | None

@@ -108,7 +108,7 @@ def pad_sequences(
 
 
 def gather_rows(op: Context, x: Operand, rows: Operand, mask: Operand) -> Operand:
-    """Gather rows where the mask is true; elsewhere 0, and `rows` may be out of range."""
+    """Gather rows where the mask is true, else 0; there, `rows` may be out of range."""
     one = op.constant(np.ones(1, np.int64), "one")
     row = op.add(Slice, op.add(ShapeOf, x, ElementType.INT64), (0,), (1,), (_END,))
     zeros = np.zeros((), x.type.element_type.dtype)

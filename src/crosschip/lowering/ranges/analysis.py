@@ -22,9 +22,9 @@ Source = Operand | str | Dimension
 """The subject of an assumption: an input, a named dimension, or an expression over dimensions."""
 
 LONGEST = 2**31 - 1
-"""The greatest size of a dynamic dimension without other bounds."""
+"""The maximum size of a dynamic dimension without other bounds."""
 _MAX_FLOATS = 4
-"""How many elements a float constant may have for its range to be computed."""
+"""The maximum number of elements of a float constant whose range is computed."""
 
 
 Known = Mapping[Operand | str, tuple[Range, frozenset[Source]]]

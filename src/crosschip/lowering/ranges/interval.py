@@ -61,7 +61,7 @@ class Interval:
         return _interval_of(ends, self, other)
 
     def hull(self, *others: Interval) -> Interval:
-        """Return the least interval that contains this one and others."""
+        """Return the smallest interval that contains this one and others."""
         intervals = (self, *others)
         low, high = min(each.low for each in intervals), max(each.high for each in intervals)
         return Interval(low, high, any(each.special for each in intervals))
@@ -73,7 +73,7 @@ class Interval:
 
     @staticmethod
     def hull_of(intervals: Iterable[Interval]) -> Interval:
-        """Return the least interval that contains several, at least one."""
+        """Return the smallest interval that contains one or more intervals."""
         first, *others = intervals
         return first.hull(*others)
 

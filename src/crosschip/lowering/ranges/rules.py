@@ -69,7 +69,7 @@ def range_of(*operators: type[Operator]) -> Callable[[Rule], Rule]:
 
 
 def _hull(ranges: KnownRanges, *operands: Operand | None) -> Range:
-    """Return the least range of elements of several operands."""
+    """Return the smallest range that contains the elements of several operands."""
     operand_ranges = [ranges.of(operand) for operand in operands if operand is not None]
     known_ranges = [each for each in operand_ranges if each is not None]
     is_known = known_ranges and len(known_ranges) == len(operand_ranges)
@@ -272,7 +272,7 @@ def _reduce_prod(op: reduction.ReduceProd, ranges: KnownRanges) -> Range:
 
 
 _MAX_FACTORS = 64
-"""How many factors greater than 1 certainly overflow an integer."""
+"""The number of factors greater than 1 that certainly overflow an integer."""
 
 
 @range_of(reduction.ReduceMean)

@@ -9,7 +9,7 @@ from crosschip.ops.standard.control import Assert
 
 
 class SingleTensor(Rule):
-    """The variadic `data`, for which NNRt has one tensor."""
+    """Imports NNRt's single tensor as the variadic slot `data`."""
 
     slot = "data"
     text = "the data is one tensor"

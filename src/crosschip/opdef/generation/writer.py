@@ -17,7 +17,7 @@ from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.record import NAME, Record, digest, record_in, record_of
 
 _LONGEST = 100
-"""How many characters of a folder's name the temporary folder's name contains."""
+"""The number of characters of a folder's name in the temporary folder's name."""
 
 
 class State(StrEnum):

@@ -147,7 +147,7 @@ def _sections(view: memoryview) -> tuple[Any, memoryview]:
     body = view[_PREAMBLE.size :]
     padding = -(_PREAMBLE.size + header_size) % _ALIGNMENT
     if len(body) != header_size + padding + data_size:
-        raise ModelError(f"has {len(view)} bytes, which is not what its beginning says")
+        raise ModelError(f"has {len(view)} bytes, which differs from the size in its header")
     if xxhash.xxh3_64_intdigest(body) != digest:
         raise ModelError("has damaged bytes: its checksum does not hold")
     return json.loads(bytes(body[:header_size])), body[header_size + padding :]

@@ -69,7 +69,7 @@ class Sizes:
         for index, factor in enumerate(factors):
             if isinstance(factor, str):
                 index_list = self._b.constant(np.array([int(factor)]))
-                part = self._add("GATHER", self._all(), index_list, 0)
+                part = self._add("GATHER", self._shape_operand(), index_list, 0)
             else:
                 kind, first, *others = factor
                 part = first
@@ -79,7 +79,7 @@ class Sizes:
             value = part if is_first else self._add("MUL", value, part)
         return value
 
-    def _all(self) -> Operand:
+    def _shape_operand(self) -> Operand:
         if self._list is None:
             self._list = self._add("SHAPE", self._source)
         return self._list
@@ -134,7 +134,7 @@ def fail_if(b: Builder, broken: Operand, numbers: Operand) -> Operand:
 
 
 def check_lengths(b: Builder, lengths: Operand, maximum: Operand) -> Operand:
-    """Return lengths that fail to compute at run time unless they are in [0, most]."""
+    """Return lengths whose computation fails at run time unless they are in [0, maximum]."""
     less, zero = operator_named("LESS"), np.zeros(1, lengths.type.element_type.dtype)
     broken = [b.add(less, lengths, b.constant(zero)), b.add(less, maximum, lengths)]
     return fail_if(b, b.add(operator_named("CONCAT"), broken, 0), lengths)

@@ -50,11 +50,11 @@ class SpatialOperator(Operator):
 
 
 class AutoPad(IntEnum):
-    """The rule by which an image is padded (NNAdapterAutoPadCode, which ends at 2).
+    """The rule for padding an image (NNAdapterAutoPadCode, which ends at 2).
 
-    `NONE`: as `pads` says. `SAME`: so that there are `ceil(size / stride)` windows, with an odd
-    rest at the bottom and on the right. `VALID`: not at all. `SAME_LOWER`: like `SAME`, with an
-    odd rest at the top and on the left.
+    `NONE`: explicit, by `pads`. `SAME`: so that there are `ceil(size / stride)` windows, with an
+    odd remainder at the bottom and on the right. `VALID`: no padding. `SAME_LOWER`: like `SAME`,
+    with an odd remainder at the top and on the left.
     """
 
     NONE = 0
@@ -64,27 +64,27 @@ class AutoPad(IntEnum):
 
     @property
     def keeps_size(self) -> bool:
-        """True for the two that give `ceil(size / stride)` windows."""
+        """Whether there are `ceil(size / stride)` windows, as for `SAME` and `SAME_LOWER`."""
         return self in (AutoPad.SAME, AutoPad.SAME_LOWER)
 
     def divided(self, total: int) -> tuple[int, int]:
-        """A number of pixels as those before and those after an image."""
+        """Divide a number of padding pixels into those before and those after an image."""
         less, more = total // 2, -(-total // 2)
         return (more, less) if self is AutoPad.SAME_LOWER else (less, more)
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The places of windows on an image; a number an axis.
+    """The windows that slide over an image; each attribute has one number per axis.
 
     Attributes:
-        kernel: how many elements a window has, as far as that is known.
-        strides: how far it is from one window to the next.
-        dilations: how far it is from one element of a window to the next.
-        auto_pad: how much the image is padded.
-        pads: the padding, where `auto_pad` is `NONE`.
-        ceil: whether a last window may reach beyond the padding.
-        inside: whether every window must start in the image or in the padding before it.
+        kernel: the number of elements of a window; a size may be unknown.
+        strides: the distance between consecutive windows.
+        dilations: the distance between consecutive elements of a window.
+        auto_pad: the rule for the padding.
+        pads: the padding before and after each axis, if `auto_pad` is `NONE`.
+        ceil: whether a last window may extend beyond the padding.
+        inside: whether each window must start in the image or in the padding before it.
     """
 
     kernel: Sequence[Dim]
@@ -96,7 +96,7 @@ class Windows:
     inside: bool = False
 
     def check(self) -> None:
-        """`ValueError` if a number is out of its range; the message starts with the slot."""
+        """Raise ValueError if a number is out of its range; the message starts with the slot."""
         for slot, numbers, least in (
             ("strides", self.strides, 1),
             ("dilations", self.dilations, 1),
@@ -114,12 +114,12 @@ class Windows:
 
     @property
     def before(self) -> tuple[int, ...]:
-        """The padding before each axis, where `auto_pad` is `NONE`."""
+        """The padding before each axis, if `auto_pad` is `NONE`."""
         return tuple(self.pads[::2])
 
     @property
     def after(self) -> tuple[int, ...]:
-        """The padding after each axis, where `auto_pad` is `NONE`."""
+        """The padding after each axis, if `auto_pad` is `NONE`."""
         return tuple(self.pads[1::2])
 
     @property
@@ -128,7 +128,7 @@ class Windows:
         return tuple(map(extent, static(self.kernel), self.dilations))
 
     def counts(self, image: Sequence[Dim]) -> Shape:
-        """The number of windows on each axis.
+        """Return the number of windows on each axis.
 
         Raises:
             ValueError: a number is out of its range, or not even one window fits.
@@ -137,23 +137,23 @@ class Windows:
         return tuple(self._count(axis, size) for axis, size in enumerate(image))
 
     def static_counts(self, image: Sequence[int]) -> tuple[int, ...]:
-        """The number of windows on each axis of an image of known size."""
+        """Return the number of windows on each axis of an image of known size."""
         return static(self.counts(image))
 
     def sides(self, image: Sequence[Dim]) -> Pads:
-        """The padding, `auto_pad` resolved.
+        """Return the padding before and after each axis, with `auto_pad` resolved.
 
         Raises:
-            UnknownRank: it depends on a size that is not known.
+            UnknownRank: the padding depends on an unknown size.
         """
         return tuple(pad for axis, size in enumerate(image) for pad in self._side(axis, size))
 
     def explicit(self, image: Sequence[Dim]) -> Windows:
-        """The same windows with the padding in numbers; raises what `sides` raises."""
+        """Return the same windows with explicit padding; raises as `sides` does."""
         return replace(self, auto_pad=AutoPad.NONE, pads=self.sides(image))
 
     def padding(self, image: Sequence[int]) -> Pads:
-        """The padding as far as windows need it, at the end more or less than `sides`."""
+        """Return the padding that windows cover; at the end it may differ from `sides`."""
         pads, counts, spans = list(self.sides(image)), self.static_counts(image), self.spans
         for axis, size in enumerate(image):
             reach = (counts[axis] - 1) * self.strides[axis] + spans[axis]
@@ -161,12 +161,12 @@ class Windows:
         return tuple(pads)
 
     def rounded_down(self, image: Sequence[int]) -> Windows:
-        """The same windows with padding as far as they reach, so that nothing is rounded up."""
+        """Return the same windows with the padding that they cover, so that `ceil` is false."""
         padding = self.padding(image)
         return Windows(self.kernel, self.strides, self.dilations, AutoPad.NONE, padding)
 
     def population(self, image: Sequence[int], *, with_padding: bool) -> Array:
-        """The number of pixels of each window, in the image or in the image with its padding."""
+        """Return the number of pixels of each window that lie in the image or, too, its padding."""
         ones, padding = np.ones((1, 1, *image)), self.padding(image)
         counted = pad_image(ones, self.sides(image), 1) if with_padding else ones
         beyond = [
@@ -179,7 +179,7 @@ class Windows:
         return np.sum([part for _, part in pixels], axis=0)
 
     def sliding_windows(self, image: Array, fill: float) -> Iterator[tuple[Place, Array]]:
-        """For each element of a window, by its place, the [N, C, …] pixels that it meets.
+        """Yield each element of a window: its index, and the [N, C, …] pixels that it covers.
 
         Pixels outside the image are `fill`.
         """
@@ -214,12 +214,12 @@ class Windows:
 
 
 def is_static(sizes: Sequence[Dim]) -> bool:
-    """Tell whether every size is a number."""
+    """Return whether all sizes are numbers."""
     return all(isinstance(size, int) for size in sizes)
 
 
 def static(sizes: Sequence[Dim]) -> tuple[int, ...]:
-    """The sizes, all of which are numbers; `UnknownRank` if one is not."""
+    """Return sizes that are all numbers; raise UnknownRank if one is not."""
     numbers = tuple(size for size in sizes if isinstance(size, int))
     if len(numbers) != len(sizes):
         raise UnknownRank
@@ -227,12 +227,12 @@ def static(sizes: Sequence[Dim]) -> tuple[int, ...]:
 
 
 def extent(kernel: int, dilation: int) -> int:
-    """The number of pixels that a dilated kernel spans."""
+    """Return the number of pixels that a dilated kernel spans."""
     return dilation * (kernel - 1) + 1
 
 
 def pad_image(image: Array, pads: Sequence[int], value: float) -> Array:
-    """An [N, C, …] image with a border of one value."""
+    """Pad an [N, C, …] image with one value."""
     if not any(pads):
         return image
     sides = np.reshape((0, 0, 0, 0, *pads), (-1, 2))
@@ -246,7 +246,7 @@ def sliding_windows(
     dilations: Sequence[int],
     counts: Sequence[int],
 ) -> Iterator[tuple[Place, Array]]:
-    """Views of an image with its padding: for each element of a kernel, its pixels."""
+    """Yield, per kernel element, its index and the pixels that it covers, a view of the image."""
     for place in product(*map(range, kernel)):
         first = [at * dilation for at, dilation in zip(place, dilations, strict=True)]
         parts = (

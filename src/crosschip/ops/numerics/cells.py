@@ -78,7 +78,7 @@ class GateAlgebra(Protocol):
 
 
 class CellAlgebra(GateAlgebra, Protocol):
-    """Functions that a cell's formula needs besides arithmetic; values are arrays or `Term`s."""
+    """Functions of a cell's formula other than arithmetic; values are arrays or `Term`s."""
 
     def pick(self, value: Any, index: int) -> Any:
         """Return `value[index]`."""
@@ -97,7 +97,7 @@ class CellAlgebra(GateAlgebra, Protocol):
 
 
 class Algebra(CellAlgebra, Protocol):
-    """Functions that a whole network needs."""
+    """Functions that a whole recurrent operation needs, in addition to those of one cell."""
 
     def stack(self, values: Sequence[Any], axis: int) -> Any:
         """Stack values along a new axis."""
@@ -267,7 +267,7 @@ def _operand_or_number(value: Term | float) -> Operand | float:
 
 
 class Cell(Protocol):
-    """Inputs of a cell's formula, besides the states."""
+    """Inputs of a cell's formula other than the states."""
 
     @property
     def functions(self) -> Sequence[Gate]:

@@ -247,8 +247,8 @@ class AdaptiveMaxPool1D(AdaptiveMaxPool, spatial_rank=1):
     """The maximum of each of `output_shape` cells along an [N, C, W] signal.
 
     It is `ADAPTIVE_MAX_POOL_2D` of images of height 1, and equal to it in all other respects;
-    indices are offsets in [W]. In cells with a NaN or minus infinity the same is the device's
-    choice. Sources: Paddle's and PyTorch's adaptive_max_pool1d.
+    indices are offsets in [W]. NaN and minus infinity are treated as in
+    `ADAPTIVE_MAX_POOL_2D`. Sources: Paddle's and PyTorch's adaptive_max_pool1d.
     """
 
     __slots__ = ()
@@ -263,7 +263,7 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool, spatial_rank=3):
     """The maximum of each cell of a grid of `output_shape` (depth, height, width) on the volume.
 
     It is `ADAPTIVE_MAX_POOL_2D` with another axis, and equal to it in all other respects; indices
-    are offsets in [D, H, W]. In cells with a NaN or minus infinity the same is the device's choice.
+    are offsets in [D, H, W]. NaN and minus infinity are treated as in `ADAPTIVE_MAX_POOL_2D`.
     Sources: Paddle's and PyTorch's adaptive_max_pool3d.
     """
 

@@ -303,7 +303,7 @@ class _TokenPositions:
         return self._b.constant(np.array(value, np.int32))
 
     def _clamp_count(self, count: Operand, shape: tuple[int, ...]) -> Operand:
-        """Build a token count, clamped so that valid counts are unchanged."""
+        """Build a token count that is clamped to the range of valid counts."""
         b = self._b
         flat = b.add(Reshape, b.add(Cast, count, ElementType.INT32), shape)
         return b.add(Max, b.add(Min, flat, self._number(_MOST)), self._number(-1))

@@ -289,9 +289,9 @@ class MaxPool1D(MaxPool, spatial_rank=1):
     """The maximum of each window of an [N, C, W] signal.
 
     It is `MAX_POOL_2D` of images of height 1, and equal to it in all other respects, including
-    quantization; `pads` are left, right, and indices are offsets in [W]. In windows with a NaN or
-    minus infinity the same is the device's choice. For signals without channels or pixels nothing
-    is specified, and an error is accepted. Source: ONNX's MaxPool.
+    quantization; `pads` are left, right, and indices are offsets in [W]. NaN and minus infinity
+    are treated as in `MAX_POOL_2D`. For signals without channels or pixels nothing is specified,
+    and an error is accepted. Source: ONNX's MaxPool.
     """
 
     __slots__ = ()
@@ -307,7 +307,7 @@ class MaxPool3D(MaxPool, spatial_rank=3):
 
     It is `MAX_POOL_2D` with another axis, and equal to it in all other respects, including
     quantization; `pads` are front, back, top, bottom, left, right, and indices are offsets in [D,
-    H, W]. In windows with a NaN or minus infinity the same is the device's choice. For volumes
+    H, W]. NaN and minus infinity are treated as in `MAX_POOL_2D`. For volumes
     without channels or pixels nothing is specified, and an error is accepted. Source: ONNX's
     MaxPool.
     """

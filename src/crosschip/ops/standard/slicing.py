@@ -102,7 +102,7 @@ def python_slice(start: int, end: int, step: int) -> slice:
 
 
 def slice_size(size: Dim, part: slice) -> Dim:
-    """Return the size of a slice of an axis; unknown unless it follows."""
+    """Return the size of a slice of an axis; an unknown size if it cannot be derived."""
     if isinstance(size, int):
         return len(range(size)[part])
     if part.step != 1:
@@ -111,7 +111,7 @@ def slice_size(size: Dim, part: slice) -> Dim:
 
 
 def part_size(size: Dim, start: Dim, end: Dim) -> Dim:
-    """Return the size of a slice with step 1 of an axis; unknown unless it follows."""
+    """Return the size of a slice with step 1; an unknown size if it cannot be derived."""
     first, last = _elements_before(size, start), _elements_before(size, end)
     if first is None or last is None:
         return unknown()

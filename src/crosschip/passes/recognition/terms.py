@@ -1,4 +1,4 @@
-"""Terms that formulas for operators are made of, and their matches with operations.
+"""Terms of which formulas for operators consist, and their matches with operations.
 
 A term is written as arithmetic: `x * sigmoid(x)` is a `MUL` of an operand `x` and the `SIGMOID` of
 the same operand. The operands of `ADD` and `MUL` match in either order, and `a / root` also matches

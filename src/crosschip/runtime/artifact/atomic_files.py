@@ -121,7 +121,7 @@ def temporary_files(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_
     for file in files:
         inner = file.name.removeprefix(begin).removesuffix(_SUFFIX)
         if inner and f"{begin}{inner}{_SUFFIX}" == file.name:
-            with suppress(FileNotFoundError):  # finished meanwhile
+            with suppress(FileNotFoundError):  # its writer has renamed it
                 files_in_progress.append((file.path, file.stat(follow_symlinks=False)))
     return files_in_progress
 
@@ -163,5 +163,5 @@ def _temporary(path: StrPath, folder: StrPath, mode: int) -> tuple[str, int]:
 
 
 def _prefix(name: str) -> str:
-    """Return how the temporary names of a file begin; file systems limit the length of names."""
+    """Return the prefix of a file's temporary names, shortened as file systems limit names."""
     return f".{name[:40]}."

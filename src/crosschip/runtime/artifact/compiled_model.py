@@ -101,7 +101,7 @@ def restore_placement(models: bytes, described: bytes, header: Header, location:
         placement = restore(plain, decoded[0], decoded)
         stored = [(segment.device, segment.operations) for segment in header.segments]
         if stored != [(s.device, len(s.operations)) for s in device_segments(placement)]:
-            raise ValueError("its segments are others than its header says")
+            raise ValueError("its segments differ from those in its header")
     except (ModelError, UnsupportedError) as error:
         raise ArtifactError(f"{location}: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:

@@ -41,7 +41,7 @@ _START = _PREAMBLE.size + _DIGEST_SIZE
 _MAX_HEADER = 2**24
 _ALIGNMENT = 64
 _MIN_MAPPED = 2**20
-"""The least size of a part for which the file is mapped, in bytes."""
+"""The minimum size of a part for which the file is mapped, in bytes."""
 
 Pieces = bytes | memoryview | Sequence[bytes | memoryview]
 """The bytes of a part, or buffers with the consecutive pieces."""
@@ -101,16 +101,16 @@ def encode(
         yield from pieces
 
 
-def is_shipped(source: str | os.PathLike[str] | bytes) -> bool:
-    """Return whether a file or content begins like a shipped artifact, of any version."""
+def looks_like_shipped_file(source: str | os.PathLike[str] | bytes) -> bool:
+    """Return whether it begins like a shipped artifact of any version; nothing is verified."""
     beginning = _beginning(source, follow=True)
     return beginning.startswith(_FORMER_MAGIC) or (
         beginning.startswith(MAGIC) and not any(beginning[_SECRET_ID_OFFSET:])
     )
 
 
-def is_authenticated(source: str | os.PathLike[str] | bytes) -> bool:
-    """Return whether a file or content begins like an artifact in a cache, of any user."""
+def looks_like_cache_entry(source: str | os.PathLike[str] | bytes) -> bool:
+    """Return whether it begins like a signed artifact of a cache; the signature is not verified."""
     beginning = _beginning(source, follow=False)
     return beginning.startswith(MAGIC) and any(beginning[_SECRET_ID_OFFSET:])
 
@@ -181,7 +181,7 @@ class Artifact:
             writer = "an earlier" if version < FORMAT_VERSION else "a later"
             raise self.error(
                 f"has format version {version}, not {FORMAT_VERSION}: {writer} crosschip wrote it, "
-                f"so what it holds must be compiled again"
+                f"so its content must be compiled again"
             )
         if secret_id != _secret_id(secret):
             raise self.error(_secret_mismatch(secret_id, secret))

@@ -12,18 +12,18 @@ BLOCK_SIZE = 2**20
 
 _THREADS = min(4, os.cpu_count() or 1)
 _WORTHWHILE = 4 * 2**20
-"""The least number of bytes for which further threads are started."""
+"""The minimum number of bytes for which further threads are started."""
 
 
 class Digests:
     """SHA-256 of each block of data; of large data, other threads compute it from now on.
 
     After each block a thread needs the interpreter's lock, which the import of a large library
-    holds for long. So large blocks are better if other work is done meanwhile.
+    holds for long. So large blocks are better if other work is done at the same time.
 
     Args:
         parts: the data, in consecutive pieces.
-        block_size: in bytes; the last block may be shorter.
+        block_size: the size of a block in bytes; the last block may be shorter.
 
     Attributes:
         size: the size of the data, in bytes.

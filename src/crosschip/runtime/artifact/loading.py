@@ -20,7 +20,7 @@ from crosschip.runtime.artifact.compiled_model import (
     device_segments,
     restore_placement,
 )
-from crosschip.runtime.artifact.container import Artifact, is_authenticated
+from crosschip.runtime.artifact.container import Artifact, looks_like_cache_entry
 from crosschip.runtime.artifact.header import (
     MODELS,
     PLACEMENT,
@@ -85,7 +85,7 @@ def load_compiled(
         digest: the required digest, as `crosschip compile` prints it; any if `None`.
         devices: instances, which the caller closes, to use instead of opening the devices of the
             same names; further ones may run the model on inputs that the first do not support.
-        threads: the most processor threads of a run, instead of the compiled number.
+        threads: the maximum number of CPU threads of a run, instead of the compiled number.
         performance: the balance between speed and power, instead of the compiled one.
         in_flight: the requests of `CompiledModel.submit` that run at once; if `None`, the compiled
             number, and at least two. Devices divide the processor's cores among them if they can.
@@ -206,7 +206,9 @@ def load_file(
     details = Details(
         lambda: placement,
         lambda: header.identity,
-        recompiled_unconditionally=lambda: _recompiled_unconditionally(placement, header, devices),
+        recompiled_without_conditions=lambda: _recompile_without_conditions(
+            placement, header, devices
+        ),
     )
     return assemble(
         placement,
@@ -221,7 +223,7 @@ def load_file(
     )
 
 
-def _recompiled_unconditionally(
+def _recompile_without_conditions(
     placement: Placement, header: Header, devices: Mapping[str, GuardedDevice]
 ) -> CompiledModel:
     """Compile the model of a file for all inputs, on the file's and additional devices.
@@ -320,6 +322,6 @@ def _open(
                 f"compile the model with cache=CacheOptions(…, token=…) first"
             )
         return artifact
-    if isinstance(source, bytes) and is_authenticated(source):
+    if isinstance(source, bytes) and looks_like_cache_entry(source):
         return Artifact(source, digest, secret=secret())
     return Artifact(source, digest)

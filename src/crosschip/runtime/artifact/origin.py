@@ -14,7 +14,7 @@ from crosschip.ir.files import open_regular
 from crosschip.ir.source_code import editable_code, state_of_code
 
 _PIECE = 2**24
-"""The most bytes that are hashed at once: after each piece, the thread needs the interpreter."""
+"""The number of bytes that are hashed at once; large, since each piece needs Python's lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Origin:
 
     @classmethod
     def of(cls, reading: Reading, modules: Iterable[str]) -> Origin | None:
-        """Return the origin of what was read; `None` if a file has changed or is gone.
+        """Return the origin of the recorded files; `None` if one has changed or is gone.
 
         Args:
             reading: the record of what was read.

@@ -24,7 +24,7 @@ from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
 
 MIN_OMITTED_NBYTES = 2**12
-"""The least size of a constant that is left out, in bytes."""
+"""The minimum size of a constant that is left out, in bytes."""
 
 
 def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def import_entries(
 def _open(cache: Cache, entry: Entry) -> Artifact:
     artifact = cache.open(entry)
     if artifact is None:
-        raise CacheError(f"{cache.path(entry)}: is gone meanwhile; export again")
+        raise CacheError(f"{cache.path(entry)}: was removed during the export; export again")
     return artifact
 
 

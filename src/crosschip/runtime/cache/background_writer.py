@@ -17,7 +17,7 @@ from contextlib import suppress
 logger = logging.getLogger("crosschip.cache")
 
 _MAX_TASKS = 8
-"""The most pending tasks, whose content is in memory."""
+"""The maximum number of pending tasks, whose content is in memory."""
 
 _DELAY_SECONDS = 0.05
 """The delay of tasks that no caller waits for, since a model is mostly run after compiling."""

@@ -15,10 +15,10 @@ from crosschip.runtime.artifact.digests import block_digests
 
 _THREADS = min(4, os.cpu_count() or 1)
 _WORTHWHILE = 2**16
-"""The least size of a constant that is hashed on other threads, in bytes."""
+"""The minimum size of a constant that is hashed on other threads, in bytes."""
 
 _MAX_HELD_NBYTES = 2**30
-"""The most bytes of elements that are held in memory for the compiler."""
+"""The maximum number of bytes of elements that are held in memory for the compiler."""
 
 
 class Fingerprints:

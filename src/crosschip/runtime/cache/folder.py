@@ -33,7 +33,7 @@ from crosschip.runtime.artifact.container import (
     MissingArtifactError,
     Part,
     encode,
-    is_authenticated,
+    looks_like_cache_entry,
 )
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.entry import Entry
@@ -93,7 +93,7 @@ class Cache:
     that this process is writing.
 
     Attributes:
-        limit: the most bytes of all entries.
+        limit: the maximum size of all entries in bytes.
     """
 
     def __init__(self, folder: StrPath, limit: int | None = None) -> None:
@@ -101,7 +101,7 @@ class Cache:
 
         Args:
             folder: the folder, which is created for the user alone if it does not exist.
-            limit: the most bytes; by default `CROSSCHIP_CACHE_SIZE`, or 2 GiB.
+            limit: the maximum size in bytes; by default `CROSSCHIP_CACHE_SIZE`, or 2 GiB.
 
         Raises:
             CacheError: the folder cannot be created, the user's secret cannot be used, or
@@ -180,7 +180,7 @@ class Cache:
             self.discard(entry, str(error))
             return None
         if not self._read_only:
-            with suppress(OSError):  # removed meanwhile, but the open file is valid
+            with suppress(OSError):  # removed by another process, but the open file is valid
                 os.utime(path)
         return artifact
 
@@ -242,7 +242,7 @@ class Cache:
                         for _ in artifact.parts():
                             pass
                     entry = _entry_of(artifact)
-            except MissingArtifactError:  # removed meanwhile
+            except MissingArtifactError:  # removed by another process
                 continue
             except ArtifactError as error:
                 problem = str(error).removeprefix(f"{legible(path)}: ")
@@ -257,7 +257,7 @@ class Cache:
         """Remove damaged entries, abandoned files, and the least recently used entries.
 
         Args:
-            limit: the most bytes of the remaining entries.
+            limit: the maximum size of the remaining entries in bytes.
 
         Returns:
             The number of removed entries.
@@ -293,7 +293,7 @@ class Cache:
     def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
         """Return the files of entries, without files of other programs in the folder."""
         for path, status in _files(self._folder, _ENTRY):
-            if path.endswith(SUFFIX) or is_authenticated(path):
+            if path.endswith(SUFFIX) or looks_like_cache_entry(path):
                 yield path, status
 
     def _evict(self, size: int) -> None:
@@ -373,7 +373,7 @@ def _try_to_write(folder: str) -> None:
 def _warn_read_only(folder: str, why: str) -> None:
     """Log once in a process that programs are not stored."""
     logger.warning(
-        "cache folder %s: %s; what is compiled now is not kept: %s",
+        "cache folder %s: %s; new programs are not stored: %s",
         legible(folder), why, _ADVICE,
     )  # fmt: skip
 
@@ -413,7 +413,7 @@ def _files(folder: str, name: str) -> Iterator[tuple[str, os.stat_result]]:
         ) from None
     for file in files:
         if re.fullmatch(name, file.name):
-            with suppress(FileNotFoundError):  # removed meanwhile
+            with suppress(FileNotFoundError):  # removed by another process
                 yield file.path, file.stat(follow_symlinks=False)
 
 

@@ -55,7 +55,7 @@ def secret() -> bytes:
 
 
 def _create(path: str) -> None:
-    """Create a secret, unless another process has created one meanwhile."""
+    """Create a secret, unless another process creates one at the same time."""
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if _create_unnamed(path, folder):

@@ -114,7 +114,7 @@ def open_store(
     Args:
         argument: `True` for the default folder, a folder, `False` for none, a store; or, with a
             token, a buffer with a whole compiled model.
-        limit: the most bytes of a folder, as for `Cache`.
+        limit: the maximum size of a folder in bytes, as for `Cache`.
         token: the name under which a whole model is stored; `True` to derive it from the content.
 
     Raises:

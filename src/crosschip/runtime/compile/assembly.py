@@ -41,7 +41,7 @@ def assemble(
         choice: the choice of `"auto"`; `None` if the caller named devices.
         owned: the devices to close with the compiled model.
         in_flight: the number of requests that run at once; `None` for the options' number.
-        queue_size: the most requests that wait.
+        queue_size: the maximum number of waiting requests.
     """
     report = CompileReport(0.0, source, choice)
     compiled = CompiledModel(

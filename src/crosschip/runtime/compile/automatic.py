@@ -25,7 +25,7 @@ from crosschip.runtime.shapes.policy import is_open
 from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
 
 _MOST_SHAPES = 4
-"""The most sets of shapes that are tried until a device runs."""
+"""The maximum number of sets of shapes that are tried until a device runs."""
 
 Build = Callable[[str], CompiledModel]
 

@@ -37,7 +37,7 @@ def open_devices(
     """Open devices by name, in order.
 
     Args:
-        devices: the caller's names or caller_devices.
+        devices: the caller's names or devices.
         properties: properties of devices.
         required_properties: properties that must belong to devices opened here.
         owned: closes the devices opened here.
@@ -56,7 +56,7 @@ def open_devices(
         devices = [name.strip() for name in devices.split(",")]
     if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
         raise InputError(
-            f"devices is {devices!r}, but must be names of devices or caller_devices, or 'auto'"
+            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
         )
     for named in devices:
         if isinstance(named, Device):

@@ -15,8 +15,9 @@ from crosschip.runtime.placement.segments import Segment, part_of
 logger = logging.getLogger("crosschip")
 
 MAX_COMPILATIONS = 96
-"""The most compilations of parts in one call of `compile`: enough for about ten failing operations
-among 128.
+"""The maximum number of compilations of parts in one call of `compile`.
+
+It suffices for about ten failing operations among 128.
 """
 
 
@@ -37,7 +38,7 @@ class FailureSearch:
     """Finds the operations at fault in the segments of one compilation.
 
     Args:
-        limit: the most compilations of parts.
+        limit: the maximum number of compilations of parts.
     """
 
     def __init__(self, limit: int = MAX_COMPILATIONS) -> None:
@@ -58,10 +59,10 @@ class FailureSearch:
         """
         segment = failed.segment
         bisection: Bisection[Operation, CompileError] = Bisection(
-            partial(_error_of, segment, device, options), _named, self._remaining
+            partial(_error_of, segment, device, options), _named_operations, self._remaining
         )
         atoms = segment.operations
-        if not _named(failed.error, atoms) and len(atoms) > 1:
+        if not _named_operations(failed.error, atoms) and len(atoms) > 1:
             logger.warning(
                 "%s: does not compile %s (%d operations) and names none; looking for those at "
                 "fault in at most %d compilations of parts",
@@ -88,7 +89,7 @@ class FailureSearch:
         return message
 
 
-def _named(error: CompileError, operations: Sequence[Operation]) -> Sequence[Operation]:
+def _named_operations(error: CompileError, operations: Sequence[Operation]) -> Sequence[Operation]:
     return [operation for operation in operations if operation.name in error.operations]
 
 

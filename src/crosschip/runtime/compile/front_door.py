@@ -51,7 +51,7 @@ def compile(
             dimension that stays dynamic; or sizes of dynamic dimensions, by their names. Ranges,
             profiles, and buckets of sizes are in `ShapeOptions`.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
-        threads: the most processor threads of a run; `None` leaves the number to the devices.
+        threads: the maximum number of CPU threads of a run; `None` leaves it to the devices.
         properties: settings for devices, by device name.
         configuration: further settings, which the three above override; or the path of a file with
             them.

@@ -14,7 +14,7 @@ from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.shape_binding import shapes_and_sizes, unnamed_sizes
 from crosschip.passes import Specialize, simplify
-from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.container import looks_like_shipped_file
 from crosschip.runtime.compile.devices import kernel_host, open_devices
 from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.compile.segments import cost_limit
@@ -156,6 +156,6 @@ def _mix_precision(
 
 def _check_uncompiled(source: object) -> None:
     """Raise InputError if the source is a saved compiled model instead of a model."""
-    if isinstance(source, str | os.PathLike | bytes) and is_shipped(source):
+    if isinstance(source, str | os.PathLike | bytes) and looks_like_shipped_file(source):
         location = "the content" if isinstance(source, bytes) else source
         raise InputError(f"{location}: is compiled already; load it with crosschip.load_compiled")

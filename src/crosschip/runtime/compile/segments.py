@@ -62,7 +62,7 @@ logger = logging.getLogger("crosschip")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The devices and options by which all parts of a model are compiled.
+    """The devices and options for compiling all parts of a model.
 
     Attributes:
         devices: the devices by name, in the order of preference.
@@ -166,7 +166,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
                     )
                 raise failed.error from failed.error.__cause__
             count = _refuse(failed, placement, refusals, compilation, search)
-            logger.warning("%s; placing %d operations elsewhere", failed, count)
+            logger.warning("%s; placing %d operations on other devices", failed, count)
 
 
 @contextmanager
@@ -314,7 +314,7 @@ def load_shape_programs(
     if absent:
         raise ValueError(f"the file does not say that it needs {absent[0]!r}")
     if len(header.shapes) > compilation.options.sizes.specializations:
-        raise ValueError(f"there are {len(header.shapes)}, and so many are not kept")
+        raise ValueError(f"it has {len(header.shapes)} sets of shapes, over `specializations`")
     compilation = replace(compilation, buckets=buckets_from(header.buckets))
     words: set[CacheWord] = set()
     program = _specialized_program(segment, header.devices, compilation, words)
@@ -352,7 +352,7 @@ def _specialized_program(
 
 @contextmanager
 def _compile_with(program: SpecializedProgram, compile: Compile) -> Iterator[None]:
-    """Replace a program's compile function meanwhile; close the program after an error."""
+    """Replace a program's compile function in the `with` block; close the program on an error."""
     later, program.compile = program.compile, compile
     try:
         yield

@@ -81,7 +81,7 @@ def compile_substitute(
     """
     with ExitStack() as owned:
         task = _create_task(source, request, store, owned)
-        compiled = task.compile_unconditionally() if lost is None else task.compile_without(lost)
+        compiled = task.compile_without_conditions() if lost is None else task.compile_without(lost)
         owned.pop_all()
     compiled.own(task.opened_devices())
     return compiled
@@ -194,7 +194,7 @@ class _Task:
         store = None if self.token else self.store
         return replace(self, prepared=prepared, automatic=False).compile(store)
 
-    def compile_unconditionally(self) -> CompiledModel:
+    def compile_without_conditions(self) -> CompiledModel:
         """Compile the model without operations that devices compute right for some inputs only."""
         store = None if self.token else self.store
         return replace(self, conditions=False, automatic=False).compile(store)
@@ -234,7 +234,7 @@ class _Task:
             lambda: placement,
             self._identify,
             self.compile_without if several else None,
-            self.compile_unconditionally if several and self.conditions else None,
+            self.compile_without_conditions if several and self.conditions else None,
             cache_entries(built),
         )
         return assemble(

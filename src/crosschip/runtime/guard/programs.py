@@ -43,7 +43,7 @@ logger = logging.getLogger("crosschip")
 _BYTES = bytes | bytearray | memoryview
 
 _MAX_ACCEPTED = 512
-"""The most sets of shapes that are accepted without another check, as of a decoder."""
+"""The maximum number of sets of shapes that are accepted without another check, as of a decoder."""
 
 
 class GuardedProgram(SegmentProgram):

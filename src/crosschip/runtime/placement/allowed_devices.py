@@ -14,7 +14,7 @@ from crosschip.runtime.placement.partition import Entry, entry_of, matches, pars
 from crosschip.runtime.placement.sources import Source, sources_of
 
 _MAX_WARNINGS = 10
-"""The most entries without a match that get a warning each."""
+"""The maximum number of entries without a match that get a warning each."""
 
 logger = logging.getLogger("crosschip")
 
@@ -41,12 +41,12 @@ def allowed_devices(
     constraints_by_operation: dict[Operation, AllowedDevices] = {}
     sources = sources_of(model)
     if partition is not None:
-        constraints_by_operation.update(_partitioned(partition, sources, original, kinds))
-    constraints_by_operation.update(_pinned(pin, sources, list(kinds)))
+        constraints_by_operation.update(_partition_devices(partition, sources, original, kinds))
+    constraints_by_operation.update(_pinned_devices(pin, sources, list(kinds)))
     return constraints_by_operation
 
 
-def _partitioned(
+def _partition_devices(
     partition: str | bytes | Path,
     sources: Sequence[Source],
     original: Model,
@@ -103,7 +103,7 @@ def warn_of_unmatched(
         logger.warning("%s: %d more lines match nothing", argument, len(entries) - _MAX_WARNINGS)
 
 
-def _pinned(
+def _pinned_devices(
     pin: Mapping[str, str], sources: Sequence[Source], devices: Sequence[str]
 ) -> Iterator[tuple[Operation, AllowedDevices]]:
     """Return the allowed device of operations that patterns match; the last match counts.

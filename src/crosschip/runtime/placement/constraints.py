@@ -37,7 +37,7 @@ class Constraints:
             their own entries.
         min_segment: the fewest operations of a segment; smaller segments are merged into others if
             that gives fewer segments.
-        max_segments: the most segments; `None` for any number.
+        max_segments: the maximum number of segments; `None` for any number.
         strict: whether it is an error if an operation does not run on its first allowed device.
     """
 

@@ -52,7 +52,7 @@ def rank_missing_operators(models: Sequence[Model], ask: Ask) -> list[MissingOpe
     """
     new_operators: list[str] = []
     entries = [_entry(models, ask, new_operators, "", 0, ())]
-    declined, edges = list(_declined(models, ask)), list(_edges(models))
+    declined, edges = list(_declined_operations(models, ask)), list(_edges(models))
     while remaining := {operation.type for operation, _ in declined} - set(new_operators):
         best = max(
             sorted(remaining), key=lambda type_: _benefit(edges, declined, new_operators, type_)
@@ -110,7 +110,7 @@ def _place_with(model: Model, ask: Ask, new_operators: Collection[str]) -> Place
     return place(model, {_DEVICE: more, _OTHER: everything})
 
 
-def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, str]]:
+def _declined_operations(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, str]]:
     """Return the operations that the device does not run, even decomposed, with its reasons."""
     for model in models:
         answers = ask(model).answers

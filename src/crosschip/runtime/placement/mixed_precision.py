@@ -48,7 +48,7 @@ def mix_precision(
     sources_by_entry = matches(entries, sources)
     unmatched = [entry for entry in entries if not sources_by_entry[entry]]
     warn_of_unmatched(_ARGUMENT, unmatched, sources, original)
-    quantized = {entry: _quantized(sources_by_entry[entry], model) for entry in entries}
+    quantized = {entry: _quantized_operations(sources_by_entry[entry], model) for entry in entries}
     chosen = frozenset(operation for operations in quantized.values() for operation in operations)
     names = {operation.name for operation in chosen}
     if chosen:
@@ -70,7 +70,7 @@ def mix_precision(
     return MixedPrecisionModel(model, tuple(dict.fromkeys(ordered)), lines)
 
 
-def _quantized(sources: Sequence[Source], model: Model) -> list[Operation]:
+def _quantized_operations(sources: Sequence[Source], model: Model) -> list[Operation]:
     """Return the operations of sources that compute on quantized tensors but can on floats."""
     top = frozenset(model.operations)
     return [

@@ -30,7 +30,7 @@ class PlacementOptions:
             them in bfloat16 or float16.
         min_segment: the fewest operations of a segment; smaller segments are merged into those of
             another device that supports them, if that gives fewer segments.
-        max_segments: the most segments; segments are merged until there are no more.
+        max_segments: the maximum number of segments; segments are merged down to it.
         strict: whether it is an error if an operation's first device declines it or fails to
             compile it.
         isolate: whether each device runs in a driver process, so that a crash of the device does

@@ -33,16 +33,16 @@ _ENDS_OF_MODEL = ("feed", "fetch")
 """The operators for inputs and outputs in Paddle's files; lists contain them."""
 
 _MAX_COMPARED = 1000
-"""The most lines that are compared with an entry without a match."""
+"""The maximum number of lines that are compared with an entry without a match."""
 
 _MAX_BYTES = 2**26
-"""The most bytes of a configuration: about 600 for each of 100,000 operators."""
+"""The maximum number of bytes of a configuration: about 600 for each of 100,000 operators."""
 
 _MAX_LINE_LENGTH = 2**18
-"""The most characters of a line: the names of some thousand operands."""
+"""The maximum number of characters of a line: the names of some thousand operands."""
 
 _MAX_QUOTED = 200
-"""The most characters of a line that a message quotes or compares with others."""
+"""The maximum number of characters of a line that a message quotes or compares with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Entry:
     @property
     def brief(self) -> str:
         """The line as messages quote it; only its beginning if it is long."""
-        return _shortened(self.text)
+        return _shorten(self.text)
 
     def fits(self, origin: Origin) -> bool:
         """Return whether the inputs and outputs match an operator's."""
@@ -162,7 +162,7 @@ def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
 
     if entry.type not in types:
         plain = {type_.lower().replace("_", ""): type_ for type_ in types}
-        written = _shortened(entry.type)
+        written = _shorten(entry.type)
         near = get_close_matches(written.lower().replace("_", ""), plain, 1, 0.5)
         hint = f"; the nearest is {plain[near[0]]!r}" if near else f"; there are {', '.join(types)}"
         return f"the model has no operator of type {written!r}{hint}"
@@ -173,7 +173,7 @@ def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
         (form for form in forms if form.type == entry.type),
         key=lambda form: -len(names.intersection((*form.inputs, *form.outputs))),
     )
-    lines = [_shortened(line_of(form)) for form in alike[:_MAX_COMPARED]]
+    lines = [_shorten(line_of(form)) for form in alike[:_MAX_COMPARED]]
     near = get_close_matches(entry.brief, lines, 1, 0) if len(names) else lines
     return f"no operator is {entry.brief!r}; the nearest is {near[0]!r}"
 
@@ -236,28 +236,28 @@ def _path(text: str, where: str) -> Path | None:
     except OSError:  # for example, too long for a path
         return None
     if ":" not in text and ("/" in text or "\\" in text or path.suffix):
-        raise InputError(f"{where}: there is no file {_shortened(text)!r}")
+        raise InputError(f"{where}: there is no file {_shorten(text)!r}")
     return None
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
 
 
 def _entry(line: str, number: int, where: str) -> Entry:
     if len(line) > _MAX_LINE_LENGTH:
         raise InputError(
-            f"{where}, line {number}: {_shortened(line)!r} has {len(line)} characters, but a line "
+            f"{where}, line {number}: {_shorten(line)!r} has {len(line)} characters, but a line "
             f"has at most {_MAX_LINE_LENGTH}"
         )
     type_, _, lists = (part.strip() for part in line.partition(":"))
     if not type_:
         raise InputError(
-            f"{where}, line {number}: {_shortened(line)!r} has no operator type before the colon"
+            f"{where}, line {number}: {_shorten(line)!r} has no operator type before the colon"
         )
     if re.search(r"[\s,]", type_):
         raise InputError(
-            f"{where}, line {number}: {_shortened(type_)!r} is no operator type; "
+            f"{where}, line {number}: {_shorten(type_)!r} is no operator type; "
             f"write type:inputs:outputs"
         )
     fields = lists.split(":", 1)

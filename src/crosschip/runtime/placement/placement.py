@@ -477,13 +477,13 @@ def _problem(placement: Placement, constraints: Constraints) -> str:
     if len(placement.fallbacks) > _SHOWN:
         lines.append(f"  and {len(placement.fallbacks) - _SHOWN} more")
     return (
-        f"{len(placement.fallbacks)} of its operations do not go to the first device, which "
-        f"`strict` demands:\n" + "\n".join(lines)
+        f"{len(placement.fallbacks)} of its operations are not placed on the first device, as "
+        f"`strict` requires:\n" + "\n".join(lines)
     )
 
 
 _SHOWN = 10
-"""The most fallbacks that an error lists."""
+"""The maximum number of fallbacks that an error lists."""
 
 
 def _unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:

@@ -238,5 +238,5 @@ def _definition_refusal(operation: PackagedOperator, device: str) -> Support | N
 
 def broken_group_refusal(operation: Operation, why: str) -> Support:
     """Return the refusal of an operation whose group the device does not run as a whole."""
-    detail = f"only together with others that go elsewhere ({why})" if why else "only together"
+    detail = f"only with others that other devices run ({why})" if why else "only together"
     return Support.no(operation, "", detail, Rule.GROUP)

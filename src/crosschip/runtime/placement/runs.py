@@ -12,7 +12,7 @@ from copy import copy
 from heapq import heappop, heappush
 
 _SEARCH_BUDGET = 500_000
-"""The most task visits of the exact search; after them, the greedy order is used."""
+"""The maximum number of task visits of the exact search; after them, the greedy order is used."""
 
 _DONE = -1
 
@@ -41,7 +41,7 @@ def fewest_runs(
 
 
 class _Graph:
-    """The tasks, their readers, and the most changes of colour on a path from each task."""
+    """The tasks, their readers, and the maximum number of colour changes on a path from each."""
 
     def __init__(self, colours: Sequence[str], readers: Sequence[Sequence[int]]) -> None:
         self.colours = colours

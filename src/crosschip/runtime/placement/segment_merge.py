@@ -16,7 +16,7 @@ Section = tuple[str, Sequence[int]]
 """The device of a segment, and the indices of its operations."""
 
 _VISITS = 5_000_000
-"""The most operations that the search visits before it moves many segments at once."""
+"""The maximum number of operations that the search visits before it moves many segments at once."""
 
 
 def merge_segments(

@@ -22,7 +22,7 @@ def environment() -> tuple[object, ...]:
     their last change.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    return sys.version, sys.platform, os.cpu_count(), cores, _settings(), _installed()
+    return sys.version, sys.platform, os.cpu_count(), cores, _settings(), _distributions_digest()
 
 
 def _settings() -> list[tuple[str, str]]:
@@ -33,7 +33,7 @@ def _settings() -> list[tuple[str, str]]:
     )
 
 
-def _installed() -> str:
+def _distributions_digest() -> str:
     """Return a digest of the distributions' folders on the path."""
     digest = hashlib.sha256()
     for folder in sys.path:

@@ -42,7 +42,7 @@ def plan_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Contents 
     """
     placement, devices = compiled.placement, compiled.devices
     programs = compiled.details.programs
-    if programs is None or not _is_plain(placement):
+    if programs is None or not _can_be_restored(placement):
         return None
     used = dict.fromkeys(segment.device for segment in placement.segments)
     if not all(map(_is_installed, devices.values())):
@@ -77,8 +77,12 @@ def plan_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Contents 
     return describe
 
 
-def _is_plain(placement: Placement) -> bool:
-    """Return whether an outline has all data that runs of the placement need."""
+def _can_be_restored(placement: Placement) -> bool:
+    """Return whether the placement can be run from its outline (`runtime/outline.py`).
+
+    Its outline does not suffice for failed operations, packaged operators, bodies that the runtime
+    runs, and constants as inputs or outputs.
+    """
     ends = [*placement.model.inputs.values(), *placement.model.outputs.values()]
     failed = any(
         support.rule is Rule.FAILURE

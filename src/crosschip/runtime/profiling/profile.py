@@ -169,7 +169,7 @@ class Profile:
         """Return the profile as tables.
 
         Args:
-            most: the most steps to list; `None` for all.
+            most: the maximum number of steps to list; `None` for all.
         """
         whole = self.seconds
         yield (

@@ -87,7 +87,7 @@ def _event_arguments(span: Span) -> dict[str, Any]:
             f"{o.type}:{','.join(o.outputs)}" for op in span.operations for o in op.origins
         ]
         if span.start is None:
-            arguments["start"] = "not told by the engine"
+            arguments["start"] = "not reported by the engine"
     elif span.kind is SpanKind.SEGMENT:
         arguments["segment"] = span.name
         arguments["operations"] = len(span.operations)

@@ -54,7 +54,7 @@ class Series:
         input_names, output_names = list(placement.model.inputs), list(placement.model.outputs)
         numbers = {input_names.index(i): output_names.index(o) for i, o in pairs.items()}
         self._free_inputs = [index for index in range(len(input_names)) if index not in numbers]
-        # For each input, its value in the next run, or the location of that.
+        # For each input, its value in the next run, or the location of the value.
         self._inputs: list[Any] = [None] * len(input_names)
         self._sessions: list[GuardedSession] = []
         free = [(i, o) for i, o in numbers.items() if input_names[i] not in checked]

@@ -337,7 +337,7 @@ def default_start(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> Arr
         InputError: the rank is dynamic, or a dynamic size has no name.
     """
     if type_.shape is None:
-        raise InputError(f"nothing is known of the shape of {name!r}; say with start what is first")
+        raise InputError(f"the shape of {name!r} is unknown; pass its first value as start")
     shape = tuple(_size(name, type_, size, sizes) for size in type_.shape)
     return np.zeros(shape, type_.element_type.dtype)
 
@@ -348,7 +348,7 @@ def _size(name: str, type_: TensorType, size: Dim, sizes: Mapping[str, Dim]) -> 
     value = None if size.name is None else sizes.get(size.name, 0)
     if not isinstance(value, int) or size.name is None or size.name.startswith("?"):
         raise InputError(
-            f"what {name!r} begins with is not known, which is {type_}: size {size} has no name of "
-            f"its own; say it with start={{{name!r}: …}}"
+            f"the first value of {name!r} ({type_}) is unknown: size {size} has no name; pass "
+            f"start={{{name!r}: …}}"
         )
     return value

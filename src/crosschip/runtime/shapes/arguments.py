@@ -11,7 +11,7 @@ from crosschip.ir.shape_binding import bind, concrete, open_names
 from crosschip.runtime.shapes.padding import Buckets
 
 Ranges = Mapping[str, Sequence[int] | Sequence[Sequence[int]]]
-"""(least, most) or (least, usual, most): of a size by its name, or of an input's shape by its."""
+"""(minimum, maximum) or (minimum, usual, maximum) of a size or of an input's shape, by name."""
 
 Profile = Mapping[str, int | Sequence[int]]
 """Values of sizes, or shapes of inputs, by name."""
@@ -32,7 +32,7 @@ def sizes_from(
         types: the types of the model's inputs, by name.
         ranges: as for `compile`.
         profiles: as for `compile`.
-        specializations: the most sets of shapes with a program.
+        specializations: the maximum number of sets of shapes with a program.
 
     Raises:
         InputError: an argument is malformed, or does not fit the model's inputs.

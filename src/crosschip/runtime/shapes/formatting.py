@@ -21,7 +21,7 @@ def shapes_in_words(shapes: Mapping[str, Sequence[int]]) -> str:
 def shortest(
     types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ...]]
 ) -> ShapesArgument:
-    """Return the shortest `shapes=` by which all inputs have these shapes.
+    """Return the shortest argument `shapes=` that gives all inputs these shapes.
 
     It has sizes by name, and whole shapes of inputs with an unnamed dynamic size or dynamic rank.
 

@@ -145,7 +145,11 @@ def _follow(
 
 
 def _record_axis(operand: Operand, name: str, axis: int | None, axes: dict[Operand, int]) -> bool:
-    """Record the axis of an operand, if only that axis has the size."""
+    """Record `axis` as the row axis of an operand, if possible.
+
+    Returns:
+        Whether the size `name` occurs on exactly that axis (for `None`, on no axis).
+    """
     shape = operand.type.shape
     if shape is None or operand.type.element_type in PYTHONS_TYPES:
         return False

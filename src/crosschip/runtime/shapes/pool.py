@@ -35,7 +35,7 @@ class Pool(Generic[K, V]):
     Args:
         make: creates a missing value; called once even if many threads request the key.
         close: releases a dropped value when no thread uses it any more, given its number of uses.
-        most: the most values that are kept.
+        most: the maximum number of values that are kept.
 
     Attributes:
         hits: the number of requests whose value existed.
@@ -91,7 +91,7 @@ class Pool(Generic[K, V]):
             begun.result()
 
     def release(self, lease: Lease[V], *, used: bool = True) -> None:
-        """Release a lease; it counts as a use unless told otherwise."""
+        """Release a lease; it counts as a use by default."""
         with self._lock:
             lease.users -= 1
             lease.uses += used

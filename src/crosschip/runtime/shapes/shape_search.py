@@ -40,11 +40,11 @@ _MOST_SCANNED = 1024
 
 _MOST_INFERENCES = 20_000
 _MOST_WALKS = 40
-"""The most operations inferred in a search: this number, or `_MOST_WALKS` times the model's."""
+"""The maximum number of inferred operations; at least `_MOST_WALKS` times the model's number."""
 
 _PICKING = (Gather, GatherElements, GatherND)
 _MOST_PICKED = 1 << 20
-"""The most elements that are gathered to check their indices."""
+"""The maximum number of elements that are gathered to check their indices."""
 
 _BROKEN_RULES = (ModelError, InputError, ArithmeticError, LookupError, ValueError)
 

@@ -57,7 +57,7 @@ class SpecializedProgram(SegmentProgram):
         model: the segment, with dynamic sizes.
         compile: compiles a model of static shapes.
         compilers: the names of the devices that may compile it, in the order of preference.
-        most: the most programs that are kept.
+        most: the maximum number of programs that are kept.
         padding: the padded sizes, if any.
     """
 

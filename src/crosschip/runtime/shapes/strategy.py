@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DynamicShapeStrategy(Enum):
-    """How the dynamic sizes of a segment are treated."""
+    """The treatment of the dynamic sizes of a segment."""
 
     FIXED = "fixed"
     """There are none."""

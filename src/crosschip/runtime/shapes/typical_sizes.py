@@ -48,10 +48,10 @@ _LENGTHS = re.compile(r"seq|len|time|frame|step|token|sample|past|total|num_", r
 """Names of sizes that are lengths on any axis."""
 
 _MOST_LONG_AXES = 5
-"""The greatest rank of a tensor that is assumed to have long axes."""
+"""The maximum rank of a tensor that is assumed to have long axes."""
 
 _MOST_CHANNELS = 4
-"""The greatest size of a last axis that counts as the channels of an image."""
+"""The maximum size of a last axis that counts as the channels of an image."""
 
 
 def role_of(type_: TensorType, axis: int) -> Role:

@@ -1,4 +1,4 @@
-"""Fixtures for drivers in C: compilers and libraries."""
+"""Fixtures for devices written in C: compilers and libraries."""
 
 from __future__ import annotations
 

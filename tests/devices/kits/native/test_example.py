@@ -1,4 +1,4 @@
-"""The example driver in C: built like a user's, checked by the conformance kit, and run."""
+"""The example device written in C: built like a user's, checked by the conformance kit, and run."""
 
 from __future__ import annotations
 

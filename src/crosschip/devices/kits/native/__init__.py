@@ -1,4 +1,4 @@
-"""Drivers in C: shared libraries that implement the driver contract of `crosschip_hal.h`.
+"""Devices written in C: shared libraries that implement the driver contract of `crosschip_hal.h`.
 
 A library `lib<name>.so` in a folder of `CROSSCHIP_DEVICE_PATH` is the device `<name>`. A package
 can also provide a library by an entry point, like any other device:
@@ -61,6 +61,7 @@ def device_of(path: Path) -> type[Device]:
         from crosschip.devices.kits.native.device import NativeDevice
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"drivers in C need {error.name}, which is not installed; {install_command('native')}"
+            f"devices written in C need {error.name}, which is not installed; "
+            f"{install_command('native')}"
         ) from error
     return type(path.stem, (NativeDevice,), {"library": path})

@@ -108,7 +108,7 @@ def _describe(argument: Any, element_type: ElementType) -> None:
 
 @lru_cache(maxsize=1)
 def _access() -> Any:
-    """Return the C function by which drivers request output memory."""
+    """Return the C function that devices call to allocate the memory of outputs."""
     ffi = foreign()
 
     def access(argument: Any, rank: int, shape: Any) -> Any:

@@ -151,7 +151,7 @@ typedef struct crosschip_capabilities {
     uint32_t precisions;        /* a bit, 1 << crosschip_precision, for each; default: float32 */
     int32_t sizing;             /* a crosschip_sizing; default: free */
     int32_t threads;            /* not 0 if options.threads can be kept; default: 0 */
-    uint32_t max_rank;          /* the most axes of a tensor; default: 0, any number */
+    uint32_t max_rank;          /* the maximum rank of a tensor; default: 0, any rank */
     uint32_t alignment;         /* of inputs' memory, in bytes; default: 1 */
     uint32_t concurrency;       /* runs of a program at once; default: 0, it does not matter */
     uint64_t types;             /* a bit, 1 << crosschip_type, for each; default: all */
@@ -214,7 +214,7 @@ typedef struct crosschip_device {
     /*
      * Required. The model's operations are ones that were answered with yes. The description is
      * there until this returns, the data of constants until the program is destroyed. Where it
-     * fails, at_fault[i] = 1 names the operations that are to go elsewhere. It may be called by
+     * fails, at_fault[i] = 1 names the operations to place on other devices. It may be called by
      * several threads at once, unless crosschip_capabilities says serial_compile.
      */
     int (*create_program)(void *context, const crosschip_model *model,

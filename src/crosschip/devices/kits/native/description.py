@@ -119,7 +119,7 @@ def options_in_c(options: Options) -> Any:
 
 def _slots(operation: Operation) -> Iterator[tuple[str, Operand | None]]:
     """Yield each slot's name and operand; defaults become constants."""
-    assert isinstance(operation, Operator), "drivers in C support standard operators only"
+    assert isinstance(operation, Operator), "devices written in C support standard operators only"
     for slot in operation.slots:
         operands: Sequence[Operand | None] = [o for s, o in operation.filled() if s is slot] or [
             None

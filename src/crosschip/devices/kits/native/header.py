@@ -1,4 +1,4 @@
-"""The header of drivers in C."""
+"""The C header for devices written in C."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Library:
         raise DeviceError(f"{doing} returned {status}{': ' if more else ''}{more}")
 
     def acquire(self) -> Any:
-        """Return the open_library device, which all contexts of the process share."""
+        """Return the open device, which all contexts of the process share."""
         with self._lock:
             if not self._users:
                 device = foreign().new("void **")

@@ -1,4 +1,4 @@
-"""Buffers in the memory of a driver in C."""
+"""Buffers in the memory of a device written in C."""
 
 from __future__ import annotations
 

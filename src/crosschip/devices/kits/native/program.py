@@ -1,4 +1,4 @@
-"""Programs of drivers in C."""
+"""Programs of devices written in C."""
 
 from __future__ import annotations
 

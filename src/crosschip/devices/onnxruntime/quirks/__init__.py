@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from crosschip.devices.onnxruntime.quirks import elementwise, networks, shapes
-from crosschip.devices.onnxruntime.quirks.raw import quirk
+from crosschip.devices.onnxruntime.quirks.registry import quirk
 
 __all__ = ["elementwise", "networks", "quirk", "shapes"]

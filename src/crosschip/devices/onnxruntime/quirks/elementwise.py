@@ -14,7 +14,7 @@ from crosschip.devices.kits.onnx.lowering.arithmetic import (
     remainder_without_traps,
 )
 from crosschip.devices.kits.quirks import Differs, Raises
-from crosschip.devices.onnxruntime.quirks.raw import quirk
+from crosschip.devices.onnxruntime.quirks.registry import quirk
 from crosschip.hal import Converters
 from crosschip.ops.standard.activation import Celu, LogSoftmax
 from crosschip.ops.standard.arithmetic import Div, Mod

@@ -14,7 +14,7 @@ from crosschip.devices.kits.onnx.converters import (
 from crosschip.devices.kits.onnx.lowering.networks import vector_as_matrix
 from crosschip.devices.kits.quirks import Differs, Raises
 from crosschip.devices.onnxruntime import unchecked
-from crosschip.devices.onnxruntime.quirks.raw import quirk
+from crosschip.devices.onnxruntime.quirks.registry import quirk
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN

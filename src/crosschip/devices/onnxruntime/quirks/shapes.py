@@ -22,7 +22,7 @@ from crosschip.devices.kits.onnx.lowering.reduction import (
 )
 from crosschip.devices.kits.quirks import Dies, Differs, Raises
 from crosschip.devices.onnxruntime import extensions, unchecked
-from crosschip.devices.onnxruntime.quirks.raw import quirk
+from crosschip.devices.onnxruntime.quirks.registry import quirk
 from crosschip.ops.standard.creation import Range
 from crosschip.ops.standard.indexing import Gather, GatherND
 from crosschip.ops.standard.joining import Concat

@@ -36,9 +36,9 @@ def shape_of(g: Graph, op: creation.ShapeOf) -> Node:
 
 
 _POWER, _LEAST = 0.5, 2.0**-20
-"""The mantissa of a power of 2; the least step of a range of floats."""
+"""The mantissa of a power of 2; the smallest step of a range of floats."""
 _MOST_FLOATS = 2.0**29
-"""The most steps from 0 to the end of a range of floats, which are counted in int32."""
+"""The maximum number of steps from 0 to the end of a range of floats, counted in int32."""
 _COUNTED = 29
 """The bits of the bounds of a range: their distance plus one step must fit in int32."""
 
@@ -51,7 +51,7 @@ def _check_range(op: Range) -> Refusal | None:
         return Refusal("step", "must be constant, and start, where they are floats")
     start, step = op.start.value.item(), op.step.value.item()
     if abs(math.frexp(step)[0]) != _POWER or not _LEAST <= abs(step) <= 1 / _LEAST:
-        return Refusal("step", f"{step} is no power of 2, by which float32 counts exactly")
+        return Refusal("step", f"{step} is no power of 2, so float32 does not count exactly")
     if not (start / step).is_integer() or abs(start / step) > 2**EXACT:
         return Refusal("start", f"{start} is no multiple of the step that float32 counts from")
     return None

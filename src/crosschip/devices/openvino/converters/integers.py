@@ -86,8 +86,6 @@ def _sums_over_open_axis(op: MatMulInteger) -> bool:
     """Return whether two computed matrices are multiplied over an axis of dynamic size.
 
     Products over a static axis are split before conversion.
-
-    Where that is known, the product is taken apart before OpenVINO gets it.
     """
     x, y = op.x.type.shape or (), op.y.type.shape or ()
     if op.x.is_constant or op.y.is_constant or min(len(x), len(y)) < 2:
@@ -105,7 +103,7 @@ def _has_zeros_for(zero_point: Operand | None, size: Dim) -> bool:
 
 
 _MOST_TERMS = 2**16
-"""The most products of half bytes, each of at most 2 ** 8, that float32 adds exactly."""
+"""The number of products of half bytes, each of at most 2 ** 8, that float32 adds exactly."""
 
 
 def _multiply_halves(g: Graph, op: MatMulInteger) -> Node:
@@ -114,8 +112,8 @@ def _multiply_halves(g: Graph, op: MatMulInteger) -> Node:
     few = ops.less_equal(g.size(op.x, -1), g.scalar(_MOST_TERMS))
     g.require(op, f"x: there are more than {_MOST_TERMS} products to add up", few)
     total: Node | None = None
-    for x, x_weight in _halves(g, op.x, op.x_zero_point):
-        for y, y_weight in _halves(g, op.y, op.y_zero_point):
+    for x, x_weight in _split_halves(g, op.x, op.x_zero_point):
+        for y, y_weight in _split_halves(g, op.y, op.y_zero_point):
             product = ops.convert(ops.matmul(x, y, False, False), "i32")
             weight = g.constant(np.array(x_weight * y_weight, np.int32))
             part = ops.multiply(product, weight)
@@ -124,7 +122,9 @@ def _multiply_halves(g: Graph, op: MatMulInteger) -> Node:
     return total
 
 
-def _halves(g: Graph, operand: Operand, zero_point: Operand | None) -> Sequence[tuple[Node, int]]:
+def _split_halves(
+    g: Graph, operand: Operand, zero_point: Operand | None
+) -> Sequence[tuple[Node, int]]:
     """Split each difference from the zero point into two halves; return each with its weight."""
     numbers = ops.convert(ops.convert(g[operand], "i32"), "f32")
     if zero_point is not None:
@@ -171,15 +171,15 @@ def conv_integer(g: Graph, op: ConvInteger) -> Node:
     for start, end in exact_parts(magnitudes, span(op.input, op.input_zero_point)):
         filter, part = weights[:, start:end], image
         if end - start < weights.shape[1]:
-            part = _channels(g, op, image, start, end)
+            part = _select_channels(g, op, image, start, end)
         product = _convolve(g, op, part, filter)
-        sums = np.zeros(1) if zero_point is None else _sums(op, filter)
+        sums = np.zeros(1) if zero_point is None else _sum_filter(op, filter)
         products.append(_subtract_zero_point(g, product, zero_point, sums))
     return _sum_of(products)
 
 
-def _channels(g: Graph, op: ConvInteger, image: Node, start: int, end: int) -> Node:
-    """A range of the channels of each group."""
+def _select_channels(g: Graph, op: ConvInteger, image: Node, start: int, end: int) -> Node:
+    """Select a range of the channels of each group."""
     if op.group == 1:
         return _slice_axis(g, image, 1, start, end)
     count = (op.filter.type.static_shape or ())[1]
@@ -196,8 +196,8 @@ def _convolve(g: Graph, op: ConvInteger, image: Node, filter: Array) -> Node:
     return ops.group_convolution(image, filters, **window)
 
 
-def _sums(op: ConvInteger, filter: Array) -> Array:
-    """For each pixel of the output, the sum of the filter as far as it is on the image."""
+def _sum_filter(op: ConvInteger, filter: Array) -> Array:
+    """Return, per output pixel, the sum of the filter elements that lie on the image."""
     taps = filter.sum(1, np.int64)
     if _has_no_border(op):
         return broadcast_channels(taps.sum(tuple(range(1, taps.ndim))), op.spatial_rank)
@@ -206,7 +206,7 @@ def _sums(op: ConvInteger, filter: Array) -> Array:
     counts = (op.outputs[0].type.static_shape or ())[2:]
     axes = (image, counts, windows.kernel, windows.strides, windows.dilations, windows.before)
     for size, count, *numbers in zip(*axes, strict=True):
-        # The first axis of the window is taken away, and that of the output comes last.
+        # Replaces the first window axis by an output axis, which becomes the last one.
         taps = np.tensordot(taps, _taps_on_image(size, count, *numbers), (1, 1))
     return np.asarray(taps)
 
@@ -214,24 +214,22 @@ def _sums(op: ConvInteger, filter: Array) -> Array:
 def _taps_on_image(
     size: int, count: int, kernel: int, stride: int, dilation: int, before: int
 ) -> Array:
-    """Return for windows by filter elements along an axis 1 where the element is on the image."""
+    """Return an array [windows, filter elements] of an axis: 1 for elements on the image."""
     positions = np.arange(count)[:, None] * stride + np.arange(kernel) * dilation - before
     return np.asarray((positions >= 0) & (positions < size)).astype(np.int64)
 
 
 def _bytes(g: Graph, operand: Operand) -> Node:
-    if operand not in g.bytes:
-        g.bytes[operand] = as_bytes(g, whole(g[operand]), operand.type.element_type.dtype)
-    return g.bytes[operand]
+    if operand not in g.byte_nodes:
+        g.byte_nodes[operand] = as_bytes(g, whole(g[operand]), operand.type.element_type.dtype)
+    return g.byte_nodes[operand]
 
 
 def _zero_point(g: Graph, operand: Operand | None) -> Node | None:
     """Return a zero point in float32; `None` if it is 0.
 
-    `floor` keeps OpenVINO from taking the conversion and product for a dequantization, whose scale
-    it divides by.
-
-    Where a byte is converted and multiplied, OpenVINO takes that for a scale, and divides by it.
+    OpenVINO treats a conversion of bytes with a product as a dequantization, and divides by its
+    scale; `floor` between them prevents that.
     """
     if operand is None:
         return None
@@ -245,7 +243,7 @@ def _slice_axis(g: Graph, value: Node, axis: int, start: int, end: int) -> Node:
 
 
 def _subtract_zero_point(g: Graph, product: Node, zero_point: Node | None, sums: Array) -> Node:
-    """Subtract the zero point's share from a product."""
+    """Subtract `zero_point * sums` from a product, where `sums` are sums of the other factor."""
     if zero_point is None:
         return product
     return ops.subtract(product, ops.multiply(zero_point, g.constant(sums.astype(np.float32))))

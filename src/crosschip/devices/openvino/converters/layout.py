@@ -17,7 +17,7 @@ from crosschip.devices.openvino.converters.table import (
     rank_of,
 )
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.devices.openvino.sizes import asked_shape, is_size
+from crosschip.devices.openvino.sizes import is_size, requested_shape
 from crosschip.hal import Refusal, Rule
 from crosschip.ir.dimension import product
 from crosschip.ops.standard import layout
@@ -27,7 +27,7 @@ _ALL = "shape: does not hold the input's elements"
 
 def _surely_flattens(g: Graph, op: layout.Reshape) -> bool:
     """Return whether the requested size is the number of elements in all runs not refused."""
-    requested = asked_shape(op)
+    requested = requested_shape(op)
     if requested is None or requested[0] == -1:
         return requested is not None
     # A requested size of 0 would copy the input's size.
@@ -76,7 +76,7 @@ accepts(layout.Flatten, types=MOVABLE, limit=check_empty)
 
 _BROADCAST = "shape: does not broadcast with the input"
 _MOST_COMPUTED = 16
-"""The most axes of a computed shape (quirk `computed-shape-of-many-axes`)."""
+"""The maximum length of a computed shape (quirk `computed-shape-of-many-axes`)."""
 
 
 def _check_expand(op: layout.Expand) -> Refusal | None:
@@ -90,7 +90,7 @@ def _check_expand(op: layout.Expand) -> Refusal | None:
 
 def _surely_expands(g: Graph, op: layout.Expand) -> bool:
     """Return whether the requested shape broadcasts with the input in all runs not refused."""
-    requested, shape = asked_shape(op), op.input.type.shape
+    requested, shape = requested_shape(op), op.input.type.shape
     if requested is None or shape is None:
         return False
     pairs = [
@@ -111,7 +111,7 @@ def _surely_expands(g: Graph, op: layout.Expand) -> bool:
 def expand(g: Graph, op: layout.Expand) -> Value:
     requested = shape = g.indices(op.operand("shape"))
     fits = _surely_expands(g, op)
-    if not fits or -1 in (asked_shape(op) or ()):
+    if not fits or -1 in (requested_shape(op) or ()):
         # A requested -1 keeps a size; OpenVINO expects 1.
         shape = ops.select(ops.less(requested, g.scalar(0)), g.scalar(1), requested)
     expanded = ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")

@@ -62,7 +62,7 @@ def _check_constants(op: matrix.MatMulNBits) -> Refusal | None:
     nonempty=True,
 )
 def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> Node:
-    """Convert packed weights; they stay packed, as OpenVINO's own weights of few bits do."""
+    """Convert a product with packed weights, which stay packed as OpenVINO's u4 and u8."""
     if not isinstance((op.x.type.shape or ())[-1], int):
         rule = "x: its last size, and `size`"
         if not g.require_sizes(op, rule, [equal((op.x.type.shape or ())[-1], op.size)]):

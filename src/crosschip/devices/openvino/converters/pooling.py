@@ -33,7 +33,7 @@ def _rounding_type(op: Pool) -> str:
     return "ceil_torch" if op.inside else "ceil"
 
 
-def _average_limit(op: AveragePool) -> Refusal | None:
+def _check_average_pool(op: AveragePool) -> Refusal | None:
     if max(op.dilations) > 1:
         return Refusal("dilations", f"{list(op.dilations)}")
     if op.ceil_mode and op.count_include_pad:
@@ -43,7 +43,7 @@ def _average_limit(op: AveragePool) -> Refusal | None:
     return windows_in_image(op)
 
 
-@converts(AveragePool1D, AveragePool2D, AveragePool3D, limit=_average_limit, nonempty=True)
+@converts(AveragePool1D, AveragePool2D, AveragePool3D, limit=_check_average_pool, nonempty=True)
 def average_pool(g: Graph, op: AveragePool) -> Node:
     return ops.avg_pool(
         g[op.input],
@@ -54,8 +54,8 @@ def average_pool(g: Graph, op: AveragePool) -> Node:
     )
 
 
-def _max_limit(op: MaxPool) -> Refusal | None:
-    """OpenVINO finds indices with its slow reference code, which has gaps."""
+def _check_max_pool(op: MaxPool) -> Refusal | None:
+    """Refuse indices in cases that OpenVINO's reference code, which computes them, lacks."""
     if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
         return Refusal(
             "auto_pad", f"{op.auto_pad.name}, with indices into an image of unknown size"
@@ -71,7 +71,7 @@ def _max_limit(op: MaxPool) -> Refusal | None:
     MaxPool2D,
     MaxPool3D,
     types=FLOAT_TYPES | INDICES | _BYTES,
-    limit=_max_limit,
+    limit=_check_max_pool,
     nonempty=True,
 )
 def max_pool(g: Graph, op: MaxPool) -> list[Output]:

@@ -59,11 +59,9 @@ def quantize(g: Graph, op: Quantize) -> Node:
 
 
 def _fake_quantize(g: Graph, quantized: Operand, reals: Node) -> Node:
-    """Quantize with `FakeQuantize`, by which OpenVINO recognizes operations on bytes.
+    """Quantize with a `FakeQuantize`, so that OpenVINO computes the operations on bytes in int8.
 
     A quotient nearly halfway between two integers may round to either.
-
-    Where a quotient is nearly halfway between two integers, it may be either.
     """
     element_type = quantized.type.element_type
     limits = np.iinfo(element_type.dtype)
@@ -75,7 +73,7 @@ def _fake_quantize(g: Graph, quantized: Operand, reals: Node) -> Node:
 
 
 def _check_dequantize(op: Dequantize) -> Refusal | None:
-    """Refuse int32 with a zero point, whose difference float32 may not hold."""
+    """Refuse int32 with a zero point: float32 may not hold their difference."""
     if op.input.type.element_type in _PACKED and op.input.value is None:
         return Refusal("input", "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
     if op.input.type.element_type is ElementType.INT32 and not quantization_of(op.input).symmetric:
@@ -118,7 +116,7 @@ def _constant_blocks(op: DequantizeBlocks) -> Refusal | None:
     nonempty=True,
 )
 def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> Node:
-    """Convert packed integers; they stay packed, as OpenVINO's own weights of few bits do."""
+    """Dequantize packed integers, which stay packed as OpenVINO's u4 and u8."""
     shape = op.input.type.static_shape or ()
     axis, size = op.axis % len(shape), op.block_size
     count = -(-shape[axis] // size)
@@ -180,7 +178,6 @@ def _zero_points(g: Graph, operand: Operand) -> Node:
 
     OpenVINO would merge float32 constants with other addends, and then round the sum.
 
-    OpenVINO takes numbers in float32 there for any, to which it adds others, and then rounds them.
     """
     numbers = along_axis(operand, quantization_of(operand).zero_point, _stored_type(operand))
     return ops.convert(g.constant(numbers), "f32")

@@ -41,7 +41,7 @@ def _check_recurrent(op: Recurrent) -> Refusal | None:
 
 
 def is_plain(op: Recurrent) -> bool:
-    """Return whether an OpenVINO sequence operation computes the network; otherwise a loop does."""
+    """Return whether OpenVINO has a sequence operation for the operation; else a loop is needed."""
     if op.activations or op.activation_alpha or op.activation_beta or np.isfinite(op.clip):
         return False
     if isinstance(op, LSTM) and (op.peephole is not None or op.input_forget):
@@ -88,11 +88,11 @@ def _form(op: Recurrent) -> dict[str, Any]:
 def _convert(
     g: Graph, op: Recurrent, order: Sequence[int], make: Callable[..., Node], **form: Any
 ) -> list[Output]:
-    """Convert a network to an OpenVINO sequence operation, or to a loop.
+    """Convert a recurrent operation to an OpenVINO sequence operation, or to a loop.
 
     Args:
         g: the graph.
-        op: the network.
+        op: the operation.
         order: the order of the gates in OpenVINO.
         make: the sequence operation.
         form: attributes specific to this operation.

@@ -2,7 +2,6 @@
 
 The loop body computes the formula of the cell.
 
-The body of a loop is the cell's own formula.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ CONSTANT = frozenset({*_WEIGHTS, *_SCALES, "bias", "peephole"})
 
 
 def scan(g: Graph, op: Recurrent, lengths: Value | None) -> list[Output]:
-    """Return the outputs of a recurrent network.
+    """Return the outputs of a recurrent operation.
 
     Args:
         g: the graph.
-        op: the network.
+        op: the recurrent operation.
         lengths: sequence lengths in int32, all of them in range.
     """
     input = input_factor(g, op)
@@ -48,7 +47,6 @@ def _scan_direction(
 
     In the loop body, the axis of steps remains, of size 1.
 
-    In the loop, the axis of the steps stays, with one of them.
     """
     loop, cell = ops.tensor_iterator(), Cell(g, op, index)
     steps, batch = (size_of(g, op, axis) for axis in (0, 1))

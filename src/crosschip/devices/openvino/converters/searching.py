@@ -159,7 +159,6 @@ def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
 
     Runs with an invalid count are refused: after one, OpenVINO fails in later runs, too.
 
-    With a count that it cannot have, OpenVINO fails in later runs, too.
     """
     operand, size = op.operand("k"), (op.input.type.shape or ())[axis]
     is_computed = operand is not None and operand.value is None
@@ -174,8 +173,8 @@ def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
 def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
     """Return a finite key in the order of the operand, NaN being the greatest or the least.
 
-    NaN becomes the largest finite number, and infinity a lesser one. All numbers are halved to make
-    space for these; only the least subnormal numbers lose a bit. The key is finite.
+    NaN becomes the largest finite number, and infinity a smaller one. All numbers are halved to
+    make space for these; only the smallest subnormal numbers lose a bit. The key is finite.
     """
     if operand.type.element_type not in FLOAT_TYPES:
         return g[operand]

@@ -30,13 +30,13 @@ converters = Converters[Graph, Value](FLOAT_TYPES, device="openvino")
 converts = converters.converts
 
 
-def _replaced(_: Graph, op: Operator) -> Node:
+def _raise_unlowered(_: Graph, op: Operator) -> Node:
     raise AssertionError(f"a pass replaces {op.type}")
 
 
 def accepts(*operators: type[Operator], **rules: Any) -> None:
     """Register the rules of operators that passes replace before conversion."""
-    converts(*operators, **rules)(_replaced)
+    converts(*operators, **rules)(_raise_unlowered)
 
 
 def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:
@@ -72,7 +72,7 @@ def is_exact(constant: Array | None) -> bool:
 
 
 def exact_quotient(a: Value, b: Value) -> Node:
-    """Divide with correct rounding: the mark prevents quirk `quotient-by-constant`."""
+    """Divide with correct rounding; the node's mark prevents quirk `quotient-by-constant`."""
     quotient = ops.divide(a, b)
     quotient.get_rt_info()["nonconvertable_divide_0"] = True
     return quotient
@@ -91,8 +91,6 @@ def keep_nan(value: Value, result: Node) -> Node:
     """Replace a result by NaN where the operand is NaN, unless it is marked as never NaN.
 
     OpenVINO fuses the comparison of a value with itself into the surrounding kernel, but not IsNaN.
-
-    That NaN is unequal to itself is computed in one kernel with what is around it, IsNaN is not.
     """
     if isinstance(value, Node) and _NUMBER in value.get_rt_info():
         return result

@@ -1,4 +1,4 @@
-"""Windows that slide over images, as OpenVINO is told of them."""
+"""Arguments of OpenVINO operations for windows that slide over images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AUTO_PAD = {
 
 
 def window_arguments(op: Conv | ConvInteger | ConvTranspose | Pool) -> dict[str, Any]:
-    """The arguments that say where windows are."""
+    """Return the arguments that describe windows: strides, padding and its rule."""
     return {
         "strides": op.strides,
         "pads_begin": op.pads[::2],

@@ -22,13 +22,13 @@ _LOST_BESIDE = 2.0**15
 
 def with_axes_of_constant(b: Builder, op: Broadcast) -> Sequence[Operand] | None:
     """Add missing axes to an operand of a constant of higher rank, which fusion may drop."""
-    first, second = _aligned(b, op.input0, op.input1), _aligned(b, op.input1, op.input0)
+    first, second = _align_ranks(b, op.input0, op.input1), _align_ranks(b, op.input1, op.input0)
     if first is op.input0 and second is op.input1:
         return None
     return (rebuild(b, op, input0=first, input1=second),)
 
 
-def _aligned(b: Builder, operand: Operand, other: Operand) -> Operand:
+def _align_ranks(b: Builder, operand: Operand, other: Operand) -> Operand:
     missing = len(other.type.shape or ()) - len(operand.type.shape or ())
     if missing > 0 and other.is_constant and not operand.is_constant:
         return b.add(Unsqueeze, operand, range(missing))

@@ -16,18 +16,18 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.passes.rewrite_operations import rebuild
 
 
-def heads_of_their_own(b: Builder, op: Attention) -> Sequence[Operand] | None:
-    """Repeat keys and values that several query heads share: OpenVINO expects one per head."""
+def repeat_shared_heads(b: Builder, op: Attention) -> Sequence[Operand] | None:
+    """Repeat keys and values that query heads share: OpenVINO expects one of each per head."""
     heads, shared = (shape_of(operand)[1] for operand in (op.query, op.key))
     if heads == shared:
         return None
     assert isinstance(heads, int), "supports() asks for it"
     assert isinstance(shared, int), "supports() asks for it"
-    key, value = (_repeated(b, operand, heads, shared) for operand in (op.key, op.value))
+    key, value = (_repeat_heads(b, operand, heads, shared) for operand in (op.key, op.value))
     return (rebuild(b, op, key=key, value=value),)
 
 
-def _repeated(b: Builder, operand: Operand, heads: int, shared: int) -> Operand:
+def _repeat_heads(b: Builder, operand: Operand, heads: int, shared: int) -> Operand:
     separate = b.add(Unsqueeze, operand, (2,))
     repeated = b.add(Expand, separate, (1, 1, heads // shared, 1, 1))
     size = shape_of(operand)[3]

@@ -8,7 +8,7 @@ from crosschip.ir import Builder, Operand
 from crosschip.ops.standard.comparison import Greater, GreaterEqual, Less, LessEqual
 
 
-def swapped(b: Builder, op: Greater | GreaterEqual) -> Sequence[Operand]:
+def swap_operands(b: Builder, op: Greater | GreaterEqual) -> Sequence[Operand]:
     """Swap the operands of a comparison: `Greater` and `GreaterEqual` return true for NaN.
 
     Quirks `greater-than-nan`, `greater-or-equal-to-nan`.

@@ -63,7 +63,6 @@ class CancelUnsqueezes(Pass):
 
     OpenVINO converts one of them to a reshape before it looks for such pairs.
 
-    OpenVINO takes the one for a reshape before it looks for the other.
     """
 
     def rewrite(self, model: Model) -> Model:

@@ -97,8 +97,8 @@ def quantized_intermediates(model: Model) -> frozenset[Operand]:
 def dequantized_addends(model: Model) -> frozenset[Operand]:
     """Return the dequantized operands that are only added to other floats.
 
-    OpenVINO adds floats, divided by the scale, to the bytes, which overflows for masks; not to
-    int32. Quirk `mask-on-bytes`.
+    OpenVINO would divide the other floats by the scale and add them to the bytes, which overflows
+    for masks. It does not do so with int32. Quirk `mask-on-bytes`.
     """
     dequantized: set[Operand | None] = set()
     for operation in model.operations:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from crosschip.devices.openvino.quirks import elementwise, networks, shapes, types
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 
 __all__ = ["elementwise", "networks", "quirk", "shapes", "types"]

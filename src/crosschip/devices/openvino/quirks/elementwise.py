@@ -14,7 +14,7 @@ from crosschip.devices.openvino.lowering.arithmetic import (
     remainder_of_infinite_divisors,
     zero_for_zero_divisors,
 )
-from crosschip.devices.openvino.lowering.comparison import swapped
+from crosschip.devices.openvino.lowering.comparison import swap_operands
 from crosschip.devices.openvino.lowering.conversion import unlike_zero
 from crosschip.devices.openvino.lowering.elementwise import (
     absolute_of_negative,
@@ -22,7 +22,7 @@ from crosschip.devices.openvino.lowering.elementwise import (
     zero_of_prelu,
 )
 from crosschip.devices.openvino.lowering.nan import nan_of_extreme, nan_of_function
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.hal import Converters
 from crosschip.ir import ElementType
 from crosschip.ops.standard import activation as activations
@@ -364,7 +364,7 @@ def large_integers_compared(x: Node, y: Node) -> Node:
     Greater,
     when="an input is NaN",
     what="returns true",
-    avoided_by=swapped,
+    avoided_by=swap_operands,
     inputs=[[NAN, 1], [1, NAN]],
     right=[False, False],
     wrong=[True, True],
@@ -378,7 +378,7 @@ def greater_than_nan(x: Node, y: Node) -> Node:
     GreaterEqual,
     when="an input is NaN",
     what="returns true",
-    avoided_by=swapped,
+    avoided_by=swap_operands,
     inputs=[[NAN, 1], [1, NAN]],
     right=[False, False],
     wrong=[True, True],

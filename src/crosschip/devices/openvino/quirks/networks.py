@@ -27,7 +27,7 @@ from crosschip.devices.openvino.lowering.reduction import (
     apart_from_scales,
 )
 from crosschip.devices.openvino.lowering.sampling import zero_for_no_samples
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.devices.openvino.quirks.shapes import integers
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Div, Mul
@@ -224,7 +224,7 @@ def _normalized(image: np.ndarray) -> np.ndarray:
     LayerNormalization,
     InstanceNormalization,
     when="oneDNN is limited to less than AVX-512 on a processor that has it",
-    what="dies in MVN, which normalizations and what they consist of become",
+    what="crashes in MVN, to which normalizations and their decompositions are converted",
     avoided_by=[instruction_sets.refusal, apart_from_normalization],
     inputs=[_IMAGE],
     right=_normalized(_IMAGE),

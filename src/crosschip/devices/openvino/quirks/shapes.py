@@ -21,7 +21,7 @@ from crosschip.devices.openvino.converters import (
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering.creation import number_itself
 from crosschip.devices.openvino.lowering.layout import input_itself
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.ops.standard.convolution import Conv2D, Conv3D
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.indexing import Gather, GatherND
@@ -378,7 +378,7 @@ def large_integers_among_unique(x: Node) -> Output:
     ResizeNearest,
     when="an image has no pixels",
     what="reads foreign memory",
-    avoided_by=[resizing.resize_nearest, unchecked.sizes],
+    avoided_by=[resizing.resize_nearest, unchecked.size_checks],
     inputs=[np.ones((1, 1, 0, 2), np.float32)],
     right=Raises(),
     wrong=Differs(),
@@ -410,7 +410,7 @@ def counts_of_nothing(boxes: Node, scores: Node) -> Node:
     MaxPool2D,
     when="an image without pixels is padded, and indices are asked for",
     what="divides by zero, which ends the process",
-    avoided_by=unchecked.sizes,
+    avoided_by=unchecked.size_checks,
     inputs=[np.zeros((1, 2, 1, 0), np.float32)],
     right=Raises("nothing to make elements of"),
     wrong=Dies(),
@@ -426,7 +426,7 @@ def indices_of_nothing(x: Node) -> tuple[Output, ...]:
     Conv3D,
     when="an image without pixels is padded",
     what="leaves what the memory held before",
-    avoided_by=unchecked.sizes,
+    avoided_by=unchecked.size_checks,
     inputs=[np.zeros((2, 2, 4, 0, 3), np.float32)],
     right=np.zeros((2, 2, 4, 1, 3), np.float32),
     wrong=Differs(),

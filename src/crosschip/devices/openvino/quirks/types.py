@@ -15,7 +15,7 @@ from crosschip.devices.openvino.lowering.conversion import choice_of_reals
 from crosschip.devices.openvino.lowering.elementwise import absolute_of_negative
 from crosschip.devices.openvino.lowering.quantization import dequantized_addends, quantizes_nan
 from crosschip.devices.openvino.quirks.elementwise import number
-from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.conversion import Cast
@@ -198,7 +198,7 @@ def chained_bytes(x: Node) -> Node:
 
 @quirk(
     when="a program that was loaded is saved",
-    what="writes what it cannot read",
+    what="writes data that it cannot read",
     avoided_by=program.OpenVinoProgram.save,
     inputs=[[1]],
     right=[1],

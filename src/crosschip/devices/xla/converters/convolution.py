@@ -123,5 +123,5 @@ def _add_bias(g: Graph, output: Any, bias: Operand | None) -> ChannelsLast:
 
 
 def pairs(sides: Sequence[int]) -> list[tuple[int, int]]:
-    """Padding before and after each axis."""
+    """Return the padding before and after each axis as pairs."""
     return list(zip(sides[::2], sides[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""Sampling of volumes: images of three axes, at the places that a grid names."""
+"""Sampling of images with three spatial axes (volumes) at the coordinates in a grid."""
 
 from __future__ import annotations
 
@@ -19,65 +19,69 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.unary import Floor, Neg, Round
 
-Place = tuple[Operand, Operand | None, Operand | None]
-"""The pixels on one axis that a place is at, how much each counts, and whether it is inside."""
+Neighbour = tuple[Operand, Operand | None, Operand | None]
+"""A neighbouring pixel on one axis: index, weight (`None` for 1), mask of pixels in the image."""
 
 
 def sample_volumes(node: Node, mode: str, padding: str, *, align_corners: bool) -> Operand:
-    """`GridSample` of [N, C, D, H, W] by [N, D_out, H_out, W_out, 3], which has x, y and z."""
+    """Add GridSample of [N, C, D, H, W] with a grid [N, D_out, H_out, W_out, 3] of x, y and z."""
     if mode not in ("linear", "bilinear", "nearest"):
         raise UnsupportedError(f"mode {mode} of volumes cannot be expressed")
     batch, channels, *sizes = static_shape_of(node[0])
     target = static_shape_of(node[1])[1:-1]
-    places = []
+    neighbours = []
     for axis, size in enumerate(sizes):
         column = node.add(Gather, node[1], np.array(2 - axis), -1)
         flat = node.add(Reshape, column, (batch, math.prod(target)))
-        place = _pixels(node, flat, size, align_corners)
-        place = _padded(node, place, size, padding, align_corners)
-        places.append(_neighbours(node, place, size, mode, zeros=padding == "zeros"))
+        position = _to_pixels(node, flat, size, align_corners)
+        position = _pad_positions(node, position, size, padding, align_corners)
+        neighbours.append(_neighbours(node, position, size, mode, zeros=padding == "zeros"))
     source = node.add(Reshape, node[0], (batch, channels, math.prod(sizes)))
     total: Operand | None = None
-    for corner in itertools.product(*places):
-        part = _part(node, source, corner, sizes)
+    for corner in itertools.product(*neighbours):
+        part = _contribution(node, source, corner, sizes)
         total = part if total is None else node.add(Add, total, part)
-    assert total is not None, "there is a corner at least"
+    assert total is not None, "there is at least one corner"
     return node.add(Reshape, total, (batch, channels, *target))
 
 
-def _pixels(node: Node, place: Operand, size: int, align_corners: bool) -> Operand:
-    """Places from -1 to 1 in pixels, the centre of the first one being 0."""
-    shifted = node.add(Add, place, 1.0)
+def _to_pixels(node: Node, coordinate: Operand, size: int, align_corners: bool) -> Operand:
+    """Convert coordinates from -1 to 1 to pixels; 0 is the centre of the first pixel."""
+    shifted = node.add(Add, coordinate, 1.0)
     if align_corners:
         return node.add(Mul, shifted, (size - 1) / 2)
     return node.add(Sub, node.add(Mul, shifted, size / 2), 0.5)
 
 
-def _padded(node: Node, place: Operand, size: int, padding: str, align_corners: bool) -> Operand:
-    """Places beyond the border on it, or where a mirror at the border would show them."""
+def _pad_positions(
+    node: Node, position: Operand, size: int, padding: str, align_corners: bool
+) -> Operand:
+    """Map positions outside the image to its border or to their reflection."""
     if padding == "zeros":
-        return place
+        return position
     if padding == "reflection":
         low = 0.0 if align_corners else -0.5
         span = 2 * (size - 1) if align_corners else 2 * size
         if span == 0:
-            return node.add(Mul, place, 0.0)
-        folded = node.add(Mod, node.add(Sub, place, low), float(span))
+            return node.add(Mul, position, 0.0)
+        folded = node.add(Mod, node.add(Sub, position, low), float(span))
         mirrored = node.add(Sub, node.add(Neg, folded), -float(span))
-        place = node.add(Add, node.add(Min, folded, mirrored), low)
-    return node.add(Clip, place, 0.0, float(size - 1))
+        position = node.add(Add, node.add(Min, folded, mirrored), low)
+    return node.add(Clip, position, 0.0, float(size - 1))
 
 
-def _neighbours(node: Node, place: Operand, size: int, mode: str, *, zeros: bool) -> list[Place]:
-    """The pixels at a place: the nearest, or the two that it lies between."""
+def _neighbours(
+    node: Node, position: Operand, size: int, mode: str, *, zeros: bool
+) -> list[Neighbour]:
+    """Return the nearest pixel of each position, or the pixels before and after it."""
     if mode == "nearest":
-        pixels: list[tuple[Operand, Operand | None]] = [(node.add(Round, place), None)]
+        pixels: list[tuple[Operand, Operand | None]] = [(node.add(Round, position), None)]
     else:
-        low = node.add(Floor, place)
-        part = node.add(Sub, place, low)
+        low = node.add(Floor, position)
+        part = node.add(Sub, position, low)
         rest = node.add(Sub, node.add(Neg, part), -1.0)
         pixels = [(low, rest), (node.add(Add, low, 1.0), part)]
-    neighbours: list[Place] = []
+    neighbours: list[Neighbour] = []
     for pixel, weight in pixels:
         clipped = node.add(Clip, pixel, 0.0, float(size - 1))
         inside = node.add(Equal, clipped, pixel) if zeros else None
@@ -85,8 +89,10 @@ def _neighbours(node: Node, place: Operand, size: int, mode: str, *, zeros: bool
     return neighbours
 
 
-def _part(node: Node, source: Operand, corner: Sequence[Place], sizes: Sequence[int]) -> Operand:
-    """The contribution of one corner of the cell around each place."""
+def _contribution(
+    node: Node, source: Operand, corner: Sequence[Neighbour], sizes: Sequence[int]
+) -> Operand:
+    """Return the weighted pixels at one corner of the cells around the positions."""
     index, factor = corner[0][0], None
     for size, (pixel, _, _) in zip(sizes[1:], corner[1:], strict=True):
         index = node.add(Add, node.add(Mul, index, np.array(size)), pixel)

@@ -153,7 +153,7 @@ def _causality(node: Node, query: Operand, key: Operand) -> Causality:
     if not node.flag("unidirectional", False):
         return Causality.NONE
     if _length(query) not in (1, _length(key)):
-        raise UnsupportedError("unidirectional, with keys of other places than the queries'")
+        raise UnsupportedError("unidirectional, with different numbers of keys and queries")
     return Causality.TO_LAST
 
 
@@ -283,7 +283,7 @@ def _standard_causality(node: Node, query: Operand, key: Operand) -> Causality:
     if node.optional(4) is None:
         return Causality.FROM_FIRST
     if _length(query) != _length(key):
-        raise UnsupportedError("is_causal with past keys, and new ones of other places")
+        raise UnsupportedError("is_causal with past keys, and other numbers of keys than queries")
     return Causality.TO_LAST
 
 

@@ -35,7 +35,7 @@ def col2im(node: Node) -> Operand:
     channels = columns // size
     indices = _pixel_indices(image, block, strides, dilations, pads)
     if indices.shape != (size, count):
-        raise ModelError(f"there are {indices.shape[1]} places of a block, but {count} blocks")
+        raise ModelError(f"a block has {indices.shape[1]} positions, but there are {count} blocks")
     by_index = node.add(Reshape, node[0], (batch, channels, size * count))
     by_index = node.add(Transpose, by_index, (2, 0, 1))
     zeros = np.zeros((pixels + 1, batch, channels), node[0].type.element_type.dtype)
@@ -51,7 +51,10 @@ def _pixel_indices(
     dilations: tuple[int, ...],
     pads: tuple[int, ...],
 ) -> Array:
-    """Return each block element's flat pixel index per position; the pixel count if outside."""
+    """Return an array [elements of a block, positions] of flat pixel indices.
+
+    Elements in the padding get the number of pixels as their index.
+    """
     rank = len(image)
     if not rank == len(block) == len(strides) == len(dilations) == len(pads) // 2:
         raise ModelError(f"strides, dilations or pads are not those of {rank} axes")

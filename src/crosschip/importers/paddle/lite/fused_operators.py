@@ -162,7 +162,7 @@ def _scale(operator: Operator) -> Iterator[Operator]:
     steps = _activation(operator, activation, _OTHER_ACTIVATIONS)
     attributes = operator.attributes
     if attributes.get("fuse_scaleact"):
-        steps.append(_scaled(attributes["scale1"], attributes["bias1"]))
+        steps.append(_scale_step(attributes["scale1"], attributes["bias1"]))
     (result,) = operator.outputs["Out"]
     plain = operator._replace(attributes=_drop(attributes, "activation_type"))
     yield from _chain(plain, "Out", result, steps)
@@ -174,7 +174,7 @@ def _product_of_elements(operator: Operator) -> Iterator[Operator]:
     if not attributes.get("fuse_scale"):
         yield operator
         return
-    steps = [_scaled(attributes["scale"], attributes["bias"])]
+    steps = [_scale_step(attributes["scale"], attributes["bias"])]
     steps += _activation(operator, attributes.get("activation_type", ""), _OTHER_ACTIVATIONS)
     (result,) = operator.outputs["Out"]
     plain = operator._replace(attributes=_drop(attributes, "scale", "bias"))
@@ -237,7 +237,7 @@ def _activation(
     return [(str(name), {"Alpha": alpha} if name == "prelu" else {}, attributes)]
 
 
-def _scaled(scale: Value, bias: Value) -> Step:
+def _scale_step(scale: Value, bias: Value) -> Step:
     return ("scale", {}, {"scale": scale, "bias": bias, "bias_after_scale": True})
 
 

@@ -119,7 +119,7 @@ def sum(op: Context) -> None:
 
 @imports("dropout")
 def dropout(op: Context) -> None:
-    """The identity, or scaling by `1 - dropout_prob` if training did not scale up."""
+    """Import the identity, or scaling by `1 - dropout_prob` if training did not scale up."""
     mode = op.text("dropout_implementation", "downgrade_in_infer")
     if mode == "upscale_in_train":
         op.define(op.input())
@@ -147,7 +147,7 @@ def affine_channel(op: Context) -> None:
 
 @imports("atan2")
 def atan2(op: Context) -> None:
-    """The angle of the point (x, y), from -pi to pi."""
+    """Import `atan2`: the angle of the point (x, y), from -pi to pi."""
     y, x = op.input("X1"), op.input("X2")
     dtype = x.type.element_type.dtype.type
     zero, half, pi = dtype(0), dtype(math.pi / 2), dtype(math.pi)
@@ -166,7 +166,7 @@ def brelu(op: Context) -> None:
 
 def _ignoring_nan(operator: type[Operator]) -> Callable[[Context], None]:
     def choose(op: Context) -> None:
-        """The maximum or minimum; if one operand is NaN, the other one."""
+        """Choose the maximum or minimum; if one operand is NaN, the other one."""
         x, y = broadcast_inputs(op)
         if x.type.element_type not in FLOATS:
             op.make(operator, x, y)
@@ -204,7 +204,7 @@ def lerp(op: Context) -> None:
 
 @imports("partial_sum")
 def partial_sum(op: Context) -> None:
-    """The sum of a range of columns of all inputs."""
+    """Import `partial_sum`: the sum of a range of columns of all inputs."""
     op.make(Sum, partial_columns(op))
 
 
@@ -235,7 +235,7 @@ def heaviside(op: Context) -> None:
 
 @imports("cross")
 def cross(op: Context) -> None:
-    """Cross products along an axis of size 3, by default the first such axis."""
+    """Import `cross`: cross products along an axis of size 3, by default the first such axis."""
     x, y = op.input(), op.input("Y")
     axis = op.integer("dim", _NO_AXIS)
     if axis == _NO_AXIS:
@@ -252,7 +252,7 @@ def cross(op: Context) -> None:
 
 @imports("kron")
 def kron(op: Context) -> None:
-    """The Kronecker product; at most one size of the result may be unknown."""
+    """Import `kron`: the Kronecker product; at most one size of the result may be unknown."""
     x, y = op.input(), op.input("Y")
     rank = max(op.rank(x), op.rank(y))
     if op.rank(x) < rank:

@@ -39,7 +39,7 @@ def pixel_shuffle(op: Context) -> None:
 
 @imports("unfold")
 def unfold(op: Context) -> None:
-    """im2col: the windows of images padded with zeros, [N, C * kernel_h * kernel_w, windows]."""
+    """Import im2col: windows of zero-padded images, [N, C * kernel_h * kernel_w, windows]."""
     x, sizes = op.input(), []
     kernel, strides = op.integers("kernel_sizes"), op.integers("strides", (1, 1))
     dilations, pads = op.integers("dilations", (1, 1)), op.integers("paddings", (0, 0, 0, 0))

@@ -40,6 +40,6 @@ for _name, _operator in _COMPARISONS.items():
 
 @imports("is_empty")
 def is_empty(op: Context) -> None:
-    """Whether a tensor has no elements."""
+    """Import `is_empty`: whether a tensor has no elements."""
     sizes = op.add(ShapeOf, op.input())
     op.make(Equal, op.add(ReduceProd, sizes, (), keepdim=False), np.int64(0))

@@ -36,11 +36,11 @@ def calib(op: Context) -> None:
 
 @imports("assign", "share_data", "lod_reset")
 def assign(op: Context) -> None:
-    """The input; the new LoD of `lod_reset` is ignored."""
+    """Import `assign`: the input; the new LoD of `lod_reset` is ignored."""
     op.define(op.input())
 
 
 @imports("print")
 def print(op: Context) -> None:
-    """The input, which is not printed."""
+    """Import `print`: the input, which is not printed."""
     op.define(op.input("In"))

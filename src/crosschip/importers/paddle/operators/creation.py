@@ -36,7 +36,7 @@ _VALUES = {
 }
 """The attribute in Paddle 2 with the elements of each type."""
 _MAX_COUNT = 2**24
-"""The greatest number of elements of a constant; only a damaged file has more."""
+"""The maximum number of elements of a constant; only a damaged file has more."""
 _INTEGERS = range(-(2**63), 2**64)
 
 
@@ -73,7 +73,7 @@ def full_int_array(op: Context) -> None:
 
 @imports("assign_value")
 def assign_value(op: Context) -> None:
-    """A constant whose elements are in an attribute; Paddle 2 has one attribute per type."""
+    """Import a constant whose elements are in an attribute; Paddle 2 has one attribute per type."""
     op.make_constant(attribute_array(op, op.element_type("dtype") or ElementType.FLOAT32))
 
 
@@ -102,7 +102,7 @@ def fill_zeros_like(op: Context) -> None:
 
 @imports("fill_constant_batch_size_like")
 def fill_constant_batch_size_like(op: Context) -> None:
-    """A tensor filled with a value; one of its sizes is that of an input axis."""
+    """Import a tensor filled with a value; one of its sizes is that of an input axis."""
     x, shape = op.input("Input"), op.integers("shape")
     axis, source = op.integer("output_dim_idx", 0), op.integer("input_dim_idx", 0)
     if not 0 <= axis < len(shape) or not 0 <= source < op.rank(x):
@@ -154,7 +154,7 @@ def one_hot_v2(op: Context) -> None:
 
 @imports("one_hot")
 def one_hot(op: Context) -> None:
-    """The older form, whose indices have a last axis of size 1."""
+    """Import `one_hot`: the older form, whose indices have a last axis of size 1."""
     _one_hot(op, op.add(Squeeze, op.input(), (-1,)))
 
 
@@ -209,7 +209,7 @@ def linspace(op: Context) -> None:
 
 @imports("range")
 def range_(op: Context) -> None:
-    """A range; Paddle 3 states the element type of the result."""
+    """Import `range`: a range; Paddle 3 states the element type of the result."""
     start, end, step = op.input("Start"), op.input("End"), op.input("Step")
     element_type = op.element_type("dtype") or start.type.element_type
     op.make(Range, *(op.as_type(bound, element_type) for bound in (start, end, step)))
@@ -227,7 +227,7 @@ def shape64(op: Context) -> None:
 
 @imports("size")
 def size(op: Context) -> None:
-    """The number of elements."""
+    """Import `size`: the number of elements."""
     sizes = op.add(ShapeOf, op.input("Input"), ElementType.INT64)
     op.make(ReduceProd, sizes, (), keepdim=False)
 
@@ -263,7 +263,7 @@ def empty(op: Context) -> None:
 
 @imports("diag_v2")
 def diag_v2(op: Context) -> None:
-    """A matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
+    """Import a matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
     x, shift = op.input(), op.integer("offset", 0)
     if op.rank(x) == 2:
         _take_diagonal(op, x, shift)
@@ -293,13 +293,13 @@ def _take_diagonal(op: Context, x: Operand, shift: int) -> None:
 
 @imports("tril_indices")
 def tril_indices(op: Context) -> None:
-    """The row and column indices of the elements on or below a diagonal."""
+    """Import `tril_indices`: the row and column indices of the elements on or below a diagonal."""
     _make_indices(op, np.tril, op.integer("rows"), op.integer("cols"))
 
 
 @imports("triu_indices")
 def triu_indices(op: Context) -> None:
-    """The row and column indices of the elements on or above a diagonal."""
+    """Import `triu_indices`: the row and column indices of the elements on or above a diagonal."""
     _make_indices(op, np.triu, op.integer("row"), op.integer("col"))
 
 

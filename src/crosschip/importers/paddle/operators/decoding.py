@@ -27,7 +27,7 @@ _BACKWARDS = (-1,), (-(2**31),), (-1,)
 
 @imports("gather_tree")
 def gather_tree(op: Context) -> None:
-    """The ids [T, N, beams] of each beam, traced from its last id back through its parents."""
+    """Import `gather_tree`: ids [T, N, beams] of beams, traced from the last id to its parents."""
     ids, parents = op.input("Ids"), op.input("Parents")
     dtype = parents.type.element_type
     beams = op.as_type(ragged.arange(op, ragged.size(op, ids, 2)), dtype)
@@ -44,7 +44,7 @@ def gather_tree(op: Context) -> None:
 
 @imports("crf_decoding")
 def crf_decoding(op: Context) -> None:
-    """The most likely path of tags for emissions and transitions (Viterbi).
+    """Import `crf_decoding`: the most likely path of tags for emissions and transitions (Viterbi).
 
     The first two rows of the transitions are the scores of start and end.
     """
@@ -179,7 +179,7 @@ def _align_sequences(op: Context) -> None:
 
 @imports("beam_search")
 def beam_search(op: Context) -> None:
-    """One step of a beam search: the best ids of each source, in the order of their beams.
+    """Import one step of a beam search: the best ids of each source, in the order of beams.
 
     A source is a sequence of rows, one for each beam. A beam that has ended continues with the end
     id. A source whose beams have all ended is removed. For equal scores, later beams win.

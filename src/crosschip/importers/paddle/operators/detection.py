@@ -61,7 +61,7 @@ def yolo_box(op: Context) -> None:
 
 @imports("box_coder")
 def box_coder(op: Context) -> None:
-    """Boxes (x_min, y_min, x_max, y_max) encoded relative to prior boxes, or decoded.
+    """Encode boxes (x_min, y_min, x_max, y_max) relative to prior boxes, or decode them.
 
     A code is the centre's offset, in units of the prior's size, and the logarithm of the ratio of
     the sizes. Boxes that are not normalized include their last pixel.
@@ -115,7 +115,7 @@ def _variances(op: Context, axis: int) -> tuple[Operand, Operand]:
 
 @imports("anchor_generator")
 def anchor_generator(op: Context) -> None:
-    """Boxes, in pixels, for all sizes and ratios around the centre of each grid cell."""
+    """Generate boxes, in pixels, of all sizes and ratios around the centre of each grid cell."""
     stride = op.reals("stride")
     if len(stride) != 2 or min(stride) <= 0:
         raise ModelError(f"stride: {list(stride)} are not two positive numbers")
@@ -138,7 +138,7 @@ def anchor_generator(op: Context) -> None:
 
 @imports("density_prior_box")
 def density_prior_box(op: Context) -> None:
-    """Boxes of fixed sizes and ratios at `density * density` points in each grid cell."""
+    """Generate boxes of fixed sizes and ratios at `density * density` points in each cell."""
     sizes, densities = op.reals("fixed_sizes", ()), op.integers("densities", ())
     if len(sizes) != len(densities) or min(densities, default=1) < 1:
         raise ModelError(
@@ -219,7 +219,7 @@ def _steps(op: Context) -> tuple[float, float]:
 
 @imports("box_clip")
 def box_clip(op: Context) -> None:
-    """Boxes clipped to their images, whose sizes are divided by a scale."""
+    """Import `box_clip`: boxes clipped to their images, whose sizes are divided by a scale."""
     boxes, offsets = op.input("Input"), op.levels("Input")[-1]
     image = ragged.row_sequences(op, offsets, ragged.arange(op, ragged.size(op, boxes)))
     information = op.add(Gather, op.input("ImInfo"), image, 0)

@@ -86,7 +86,7 @@ def lookup_table_v2(op: Context) -> None:
 
 @imports("lookup_table")
 def lookup_table(op: Context) -> None:
-    """The older form, whose indices have a last axis of size 1."""
+    """Import `lookup_table`: the older form, whose indices have a last axis of size 1."""
     _look_up(op, op.add(Squeeze, op.input("Ids"), (-1,)))
 
 
@@ -104,7 +104,7 @@ def _look_up(op: Context, indices: Operand) -> None:
 
 @imports("lookup_table_dequant")
 def lookup_table_dequant(op: Context) -> None:
-    """Rows of a table of quantized bytes, dequantized; each float32 holds four bytes.
+    """Gather and dequantize rows of a table of bytes; each float32 holds four bytes.
 
     A byte `b` is `low + b * (high - low) / 256`; a row begins with the float32 `low` and `high`.
     """
@@ -129,7 +129,7 @@ def lookup_table_dequant(op: Context) -> None:
 
 @imports("scatter")
 def scatter(op: Context) -> None:
-    """The input with rows overwritten by updates, or by the sums of updates."""
+    """Import `scatter`: the input with rows overwritten by updates, or by the sums of updates."""
     x, updates, indices = op.input(), op.input("Updates"), op.input("Ids")
     if op.rank(indices) == 1:
         indices = op.add(Unsqueeze, indices, (1,))
@@ -143,7 +143,7 @@ def scatter(op: Context) -> None:
 
 @imports("set_value")
 def set_value(op: Context) -> None:
-    """The input with a value written to a slice whose steps are positive."""
+    """Import `set_value`: the input with a value written to a slice whose steps are positive."""
     x = op.input("Input")
     value = op.optional_input("ValueTensor")
     if value is None:
@@ -255,7 +255,7 @@ def _nonnegative_index(op: Context, bound: Operand, size: Operand) -> Operand:
 
 @imports("index_sample")
 def index_sample(op: Context) -> None:
-    """The elements of each row at the columns in the same row of the indices."""
+    """Gather the elements of each row at the columns in the same row of the indices."""
     op.make(GatherElements, op.input(), op.input("Index"), 1)
 
 
@@ -271,9 +271,9 @@ _REDUCTIONS = {
 
 @imports("put_along_axis")
 def put_along_axis(op: Context) -> None:
-    """The input with elements scattered along an axis."""
+    """Import `put_along_axis`: the input with elements scattered along an axis."""
     if not op.flag("Include_self", True):
-        raise UnsupportedError("Include_self False: what is there always counts; export with True")
+        raise UnsupportedError("Include_self False: elements are always included; export with True")
     x, indices, value = op.input("Input"), op.input("Index"), op.input("Value")
     updates = op.add(Expand, op.as_type(value, x.type.element_type), op.shape(indices))
     reduction = op.option("Reduce", _REDUCTIONS, "assign")
@@ -283,7 +283,7 @@ def put_along_axis(op: Context) -> None:
 
 @imports("masked_select")
 def masked_select(op: Context) -> None:
-    """The elements where a mask is true, one-dimensional."""
+    """Import `masked_select`: the elements where a mask is true, one-dimensional."""
     x, mask = op.input(), op.input("Mask")
     if x.type.shape != mask.type.shape or x.type.static_shape is None:
         sizes = op.add(ShapeOf, op.add(Where, mask, mask, op.add(NotEqual, x, x)))
@@ -300,7 +300,7 @@ def masked_fill(op: Context) -> None:
 
 @imports("index_put")
 def index_put(op: Context) -> None:
-    """The input with values written at index tensors, one per axis, or where a mask is true."""
+    """Import `index_put`: write values at index tensors, one per axis, or where a mask is true."""
     x, indices = op.input("x"), op.inputs("indices")
     if len(indices) == 1 and indices[0].type.element_type is ElementType.BOOL:
         positions = op.add(Transpose, op.add(NonZero, indices[0]), (1, 0))
@@ -348,7 +348,7 @@ def extract_diagonal(op: Context, *, in_order: bool = False) -> Operand:
 
 @imports("repeat_interleave")
 def repeat_interleave(op: Context) -> None:
-    """Each entry of an axis, repeated consecutively."""
+    """Import `repeat_interleave`: each entry of an axis, repeated consecutively."""
     x, axis, times = op.input(), op.integer("dim", 0), op.optional_input("RepeatsTensor")
     if times is not None:
         lengths = op.as_type(op.add(Reshape, times, (-1,)), ElementType.INT64)
@@ -366,7 +366,7 @@ def repeat_interleave(op: Context) -> None:
 
 @imports("index_add")
 def index_add(op: Context) -> None:
-    """The input with values added to entries of an axis at indices."""
+    """Import `index_add`: the input with values added to entries of an axis at indices."""
     x, axis = op.input(), op.integer("axis", 0) % op.rank(op.input())
     order = (axis, *(other for other in range(op.rank(x)) if other != axis))
     indices = op.add(Unsqueeze, op.input("Index"), (1,))

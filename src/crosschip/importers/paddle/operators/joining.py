@@ -170,7 +170,7 @@ def meshgrid(op: Context) -> None:
 
 @imports("partial_concat")
 def partial_concat(op: Context) -> None:
-    """The concatenation of a range of columns of all inputs."""
+    """Import `partial_concat`: the concatenation of a range of columns of all inputs."""
     op.make(Concat, parts=partial_columns(op), axis=1)
 
 

@@ -19,7 +19,7 @@ from crosschip.ops.standard.slicing import Slice
 
 @imports("reshape", "reshape2")
 def reshape(op: Context) -> None:
-    """A reshape; if only one size is computed, it becomes -1 in a constant shape."""
+    """Import a reshape; if only one size is computed, it becomes -1 in a constant shape."""
     slots = ("shape", "ShapeTensor", "Shape")
     entries = op.partial_integers(*slots)
     if entries is None or -1 in entries or entries.count(None) > 1:
@@ -59,7 +59,7 @@ def flatten_contiguous_range(op: Context) -> None:
 
 @imports("flatten", "flatten2")
 def flatten(op: Context) -> None:
-    """The input as a matrix; a scalar becomes [1]."""
+    """Import `flatten`: the input as a matrix; a scalar becomes [1]."""
     x = op.input()
     if x.type.shape == ():
         op.make(Reshape, x, (1,))
@@ -84,7 +84,7 @@ def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
 
 @imports("squeeze", "squeeze2")
 def squeeze(op: Context) -> None:
-    """The input without axes of size 1; listed axes of other sizes are kept."""
+    """Import `squeeze`: the input without axes of size 1; listed axes of other sizes are kept."""
     x, axes = op.input(), op.integers("axes", ())
     is_scalar = x.type.shape == ()
     removed = () if is_scalar else tuple(axis for axis in axes if not _is_not_one(x, axis))
@@ -105,7 +105,7 @@ def _is_not_one(x: Operand, axis: int) -> bool:
 
 @imports("unsqueeze", "unsqueeze2")
 def unsqueeze(op: Context) -> None:
-    """The input with new axes; Paddle inserts them one by one, each into the current shape."""
+    """Insert axes of size 1, one by one, each at an axis of the shape so far."""
     _make_xshape(op)
     shape = op.input().type.shape
     axes = op.integers_or_tensor("axes", "AxesTensor", "AxesTensorList")

@@ -43,7 +43,7 @@ def matmul_v2(op: Context) -> None:
 
 @imports("matmul")
 def matmul(op: Context) -> None:
-    """The older form, with a factor `alpha`."""
+    """Import `matmul`: the older form, with a factor `alpha`."""
     op.expect("head_number", 1, 0)
     x, y, alpha = op.input("X"), op.input("Y"), op.real("alpha", 1.0)
     transposed: dict[str, Any] = {
@@ -58,7 +58,7 @@ def matmul(op: Context) -> None:
 
 @imports("mul")
 def mul(op: Context) -> None:
-    """The oldest form: `x`'s axes from `x_num_col_dims` on are contracted with `y`'s first axes."""
+    """Contract `x`'s axes from `x_num_col_dims` on with `y`'s first axes: the oldest product."""
     x, y = op.input("X"), op.input("Y")
     x_rows, y_rows = op.integer("x_num_col_dims", 1), op.integer("y_num_col_dims", 1)
     factors = _columns(op, x, x_rows), _matrix(op, y, y_rows)
@@ -71,7 +71,7 @@ def mul(op: Context) -> None:
 
 @imports("fc")
 def fc(op: Context) -> None:
-    """A matrix product with fused bias and activation, created by a pass of Paddle."""
+    """Import `fc`: a matrix product with fused bias and activation, created by a pass of Paddle."""
     weights = op.input("W")
     if op.flag("padding_weights", False):
         weights = op.add(Slice, weights, (0, 1), (0, 0), (-_PADDED, -_PADDED))
@@ -119,7 +119,7 @@ def determinant(op: Context) -> None:
 
 @imports("inverse")
 def inverse(op: Context) -> None:
-    """The inverse of square matrices, by Gauss-Jordan elimination with partial pivoting."""
+    """Invert square matrices by Gauss-Jordan elimination with partial pivoting."""
     x = op.input("Input")
     rows = ragged.arange(op, ragged.size(op, x, -1))
     element = x.type.element_type
@@ -161,7 +161,7 @@ def _halves(op: Context, x: Operand) -> tuple[int, int]:
 
 @imports("dot")
 def dot(op: Context) -> None:
-    """The dot products along the last axis."""
+    """Import `dot`: the dot products along the last axis."""
     x, y = op.input("X"), op.input("Y")
     # Paddle 2.6 and 3 remove the last axis.
     op.make(ReduceSum, op.add(Mul, x, y), (-1,), keepdim=False)
@@ -181,7 +181,7 @@ def addmm(op: Context) -> None:
 
 @imports("dist")
 def dist(op: Context) -> None:
-    """The p-norm of the difference."""
+    """Import `dist`: the p-norm of the difference."""
     norm(op, op.add(Sub, op.input("X"), op.input("Y")), op.real("p", 2.0), (), keepdim=False)
 
 

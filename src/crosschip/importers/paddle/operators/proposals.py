@@ -31,7 +31,7 @@ _MOST_GROWTH = math.log(1000 / 16)
 
 @imports("generate_proposals")
 def generate_proposals(op: Context) -> None:
-    """The older form: `ImInfo` is height, width and scale; each image's boxes are a sequence."""
+    """Import the older form; `ImInfo` is height, width, scale; an image's boxes are a sequence."""
     image_info = op.add(Reshape, op.input("ImInfo"), (-1, 3))
     height, width, scale = (
         op.add(Slice, image_info, (1,), (index,), (index + 1,)) for index in range(3)
@@ -210,7 +210,7 @@ def _counts(op: Context, offsets: Operand, rows: Operand) -> Operand:
 
 @imports("collect_fpn_proposals")
 def collect_fpn_proposals(op: Context) -> None:
-    """The best regions of all levels, ordered by image."""
+    """Import `collect_fpn_proposals`: the best regions of all levels, ordered by image."""
     levels = range(len(op.variables("MultiLevelRois")))
     numbers = op.inputs("MultiLevelRoIsNum")
     region_images = []

@@ -69,20 +69,20 @@ def fake_channel_wise_quantize_abs_max(op: Context) -> None:
 
 @imports("fake_quantize_dequantize_moving_average_abs_max")
 def fake_quantize_dequantize(op: Context) -> None:
-    """Reals quantized and dequantized, by a constant scale."""
+    """Quantize and dequantize reals by a constant scale."""
     integers = _quantize(op, op.input(), _constant(op, "InScale"), None)
     op.define(op.add(Dequantize, integers))
 
 
 @imports("fake_quantize_dequantize_abs_max")
 def fake_quantize_dequantize_abs_max(op: Context) -> None:
-    """Reals quantized and dequantized, by the greatest magnitude in the tensor."""
+    """Quantize and dequantize reals by the greatest magnitude in the tensor."""
     _make_fake_quantized(op, None)
 
 
 @imports("fake_channel_wise_quantize_dequantize_abs_max")
 def fake_channel_wise_quantize_dequantize_abs_max(op: Context) -> None:
-    """Reals quantized and dequantized, by the greatest magnitude in each channel."""
+    """Quantize and dequantize reals by the greatest magnitude in each channel."""
     _make_fake_quantized(op, op.integer("quant_axis", 0))
 
 
@@ -120,7 +120,7 @@ def fake_channel_wise_dequantize_max_abs(op: Context) -> None:
 
 @imports("moving_average_abs_max_scale")
 def moving_average_abs_max_scale(op: Context) -> None:
-    """The input; the computed scale is for tools that quantize the program."""
+    """Set the output to the input; the computed scale is for tools that quantize the program."""
     op.define(op.input())
 
 

@@ -20,7 +20,7 @@ def tile(op: Context) -> None:
 
 @imports("roll")
 def roll(op: Context) -> None:
-    """Elements shifted cyclically along axes, whose attribute is `dims` in Paddle 1."""
+    """Shift elements cyclically along axes, whose attribute is `dims` in Paddle 1."""
     shifts = op.integers_or_tensor("shifts", "ShiftsTensor")
     op.make(Roll, op.input(), shifts, op.integers("axis", op.integers("dims", ())) or None)
 

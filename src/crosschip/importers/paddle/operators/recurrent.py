@@ -123,7 +123,7 @@ def _stack_biases(
 
 @imports("lstm")
 def lstm(op: Context) -> None:
-    """An LSTM over sequences whose rows are already multiplied by the input weights."""
+    """Import an LSTM over sequences whose rows are already multiplied by the input weights."""
     for output in ("Cell", "BatchGate", "BatchCellPreAct"):
         if op.is_read(output):
             raise UnsupportedError(f"{output}: only the hidden values of each step are expressed")
@@ -158,7 +158,7 @@ def lstm(op: Context) -> None:
 
 @imports("gru")
 def gru(op: Context) -> None:
-    """A GRU over sequences whose rows are already multiplied by the input weights."""
+    """Import `gru`: a GRU over sequences whose rows are already multiplied by the input weights."""
     size = _hidden_size(op, 3)
     functions = [_function(op, "gate_activation", "sigmoid"), _function(op, "activation", "tanh")]
     gate_weights, candidate = _gru_weights(op, size)
@@ -191,7 +191,7 @@ def _make_recurrent(
     functions: Sequence[CellFunction],
     **states: Operand | None,
 ) -> None:
-    """Build the network over padded sequences, and set `Hidden` to its unpadded output."""
+    """Add a recurrent operation over padded sequences; set `Hidden` to its unpadded output."""
     x, offsets = op.input("Input"), op.levels("Input")[-1]
     zero = op.constant(np.zeros((), x.type.element_type.dtype), "zero")
     padded, _ = ragged.pad_sequences(op, x, offsets, zero)
@@ -257,7 +257,7 @@ def _gru_weights(op: Context, size: int) -> tuple[Operand, Operand]:
 
 @imports("gru_unit")
 def gru_unit(op: Context) -> None:
-    """One step of a GRU whose input is already multiplied by the input weights."""
+    """Import one step of a GRU whose input is already multiplied by the input weights."""
     size, previous = _hidden_size(op, 3), op.input("HiddenPrev")
     gate_weights, candidate_weights = _gru_weights(op, size)
     x, bias = op.input("Input"), op.optional_input("Bias")

@@ -136,7 +136,7 @@ def cumprod(op: Context) -> None:
 
 @imports("softmax_with_cross_entropy")
 def softmax_with_cross_entropy(op: Context) -> None:
-    """The cross entropy with class indices or, if `soft_label`, with class probabilities."""
+    """Compute the cross entropy with class indices or, if `soft_label`, class probabilities."""
     logits, axis = op.input("Logits"), op.integer("axis", -1)
     label = op.input("Label")
     if op.flag("use_softmax", True):
@@ -161,7 +161,7 @@ def softmax_with_cross_entropy(op: Context) -> None:
 
 @imports("equal_all")
 def equal_all(op: Context) -> None:
-    """Whether two tensors have equal shapes and elements."""
+    """Import `equal_all`: whether two tensors have equal shapes and elements."""
     x, y = op.input(), op.input("Y")
     if x.type.static_shape is not None and y.type.static_shape not in (None, x.type.static_shape):
         op.make_constant(np.array(False))
@@ -202,11 +202,11 @@ def _tolerance(op: Context, name: str) -> float:
 
 @imports("trace")
 def trace(op: Context) -> None:
-    """The sums of diagonals; the lower of the two axes has the rows."""
+    """Import `trace`: the sums of diagonals; the lower of the two axes has the rows."""
     op.make(ReduceSum, extract_diagonal(op, in_order=True), (-1,), keepdim=False)
 
 
 @imports("pd_op.trace")
 def trace_of_paddle3(op: Context) -> None:
-    """The sums of diagonals; `axis1` has the rows."""
+    """Import `pd_op.trace`: the sums of diagonals; `axis1` has the rows."""
     op.make(ReduceSum, extract_diagonal(op), (-1,), keepdim=False)

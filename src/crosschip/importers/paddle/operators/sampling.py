@@ -57,7 +57,7 @@ def _region_images(op: Context) -> Operand:
 
 @imports("affine_grid")
 def affine_grid(op: Context) -> None:
-    """The coordinates of pixels, from -1 to 1, transformed by an affine matrix for each image."""
+    """Transform the coordinates of pixels, from -1 to 1, by an affine matrix for each image."""
     theta, shape = op.input("Theta"), op.integers("output_shape", (), "OutputShape")
     if len(shape) != 4 or min(shape) < 1:
         raise UnsupportedError(f"output_shape: {list(shape)} must be four known sizes")

@@ -51,7 +51,7 @@ def top_k(op: Context) -> None:
 
 @imports("argsort")
 def argsort(op: Context) -> None:
-    """The sorted elements of an axis, and their indices."""
+    """Import `argsort`: the sorted elements of an axis, and their indices."""
     x, axis = op.input(), op.integer("axis", -1)
     make_along_axis(
         op,
@@ -79,7 +79,7 @@ def _size(op: Context, x: Operand, axis: int) -> int | Operand:
 
 @imports("unique")
 def unique(op: Context) -> None:
-    """The distinct elements, sorted or, unless `is_sorted`, in the order of first occurrence."""
+    """Import `unique`: elements in the order of first occurrence; sorted if `is_sorted`."""
     axes = op.integers("axis", ())
     if len(axes) > 1:
         raise UnsupportedError(f"axis: {list(axes)} are several axes; only one is expressed")
@@ -111,13 +111,13 @@ def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sor
 
 @imports("where_index")
 def where_index(op: Context) -> None:
-    """The indices of the nonzero elements [count, rank]."""
+    """Import `where_index`: the indices of the nonzero elements [count, rank]."""
     op.make(Transpose, op.add(NonZero, op.input("Condition")), (1, 0))
 
 
 @imports("kthvalue")
 def kthvalue(op: Context) -> None:
-    """The k-th smallest element of an axis, and its index."""
+    """Import `kthvalue`: the k-th smallest element of an axis, and its index."""
     x, axis, k = op.input(), op.integer("axis", -1), op.integer("k", 1)
     if k < 1:
         raise ModelError(f"k: {k} is not positive")

@@ -31,7 +31,7 @@ _POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 
 @imports("sequence_concat")
 def sequence_concat(op: Context) -> None:
-    """The concatenation of the first sequences of all inputs, of the second ones, and so on."""
+    """Concatenate the first sequences of all inputs, then the second ones, and so on."""
     parts, levels = op.inputs("X"), op.levels_of("X")
     finest = [part_levels[-1] for part_levels in levels]
     sizes = [ragged.size(op, part) for part in parts]
@@ -50,7 +50,7 @@ def sequence_concat(op: Context) -> None:
 
 @imports("sequence_conv")
 def sequence_conv(op: Context) -> None:
-    """A convolution along sequences: the concatenated neighbours of each row, times the filter."""
+    """Convolve along sequences: multiply the concatenated neighbours of each row by the filter."""
     if op.flag("paddingTrainable", False):
         raise UnsupportedError("paddingTrainable True cannot be expressed; export with zeros")
     op.expect("contextStride", 1)
@@ -73,7 +73,7 @@ def _bounds(op: Context, offsets: Operand) -> tuple[Operand, Operand]:
 
 @imports("sequence_expand")
 def sequence_expand(op: Context) -> None:
-    """Each sequence or row, repeated by the length of the corresponding sequence of `Y`."""
+    """Repeat each sequence or row by the length of the corresponding sequence of `Y`."""
     x, levels = op.input(), op.levels("Y")
     level = op.integer("ref_level", -1)
     if not -1 <= level < len(levels):
@@ -93,7 +93,7 @@ def sequence_expand(op: Context) -> None:
 
 @imports("sequence_expand_as")
 def sequence_expand_as(op: Context) -> None:
-    """Each row, repeated by the length of the corresponding sequence of `Y`."""
+    """Repeat each row by the length of the corresponding sequence of `Y`."""
     offsets = op.levels("Y")[0]
     sequence, _ = ragged.sequence_positions(op, ragged.lengths(op, offsets))
     op.make(Gather, op.input(), sequence, 0)
@@ -102,7 +102,7 @@ def sequence_expand_as(op: Context) -> None:
 
 @imports("sequence_pad")
 def sequence_pad(op: Context) -> None:
-    """The sequences padded to the longest, or to `padded_length`."""
+    """Import `sequence_pad`: the sequences padded to the longest, or to `padded_length`."""
     x, offsets, length = op.input(), op.levels()[-1], op.integer("padded_length", -1)
     padded_length: int | Operand = length
     if length == -1:
@@ -117,7 +117,7 @@ def sequence_pad(op: Context) -> None:
 
 @imports("sequence_unpad")
 def sequence_unpad(op: Context) -> None:
-    """The concatenation of padded sequences without their padding."""
+    """Import `sequence_unpad`: the concatenation of padded sequences without their padding."""
     lengths = op.as_type(op.add(Reshape, op.input("Length"), (-1,)), ElementType.INT64)
     rows = ragged.unpad_sequences(op, op.input(), lengths)
     op.define(op.add(Unsqueeze, rows, (1,)) if op.rank(rows) == 1 else rows)
@@ -126,7 +126,7 @@ def sequence_unpad(op: Context) -> None:
 
 @imports("sequence_pool")
 def sequence_pool(op: Context) -> None:
-    """A reduction of each sequence to one row; `pad_value` for an empty sequence."""
+    """Reduce each sequence to one row; `pad_value` for an empty sequence."""
     kind, x, levels = op.text("pooltype", "AVERAGE"), op.input(), op.levels()
     if kind not in _POOLS:
         raise ModelError(f"pooltype: {kind!r} is not one of {', '.join(_POOLS)}")
@@ -176,7 +176,7 @@ def _make_max_index(op: Context, x: Operand, padded: Operand, offsets: Operand) 
 
 @imports("sequence_reshape")
 def sequence_reshape(op: Context) -> None:
-    """Rows reshaped to another width, with the LoD scaled accordingly."""
+    """Reshape rows to another width, and scale the LoD accordingly."""
     x, width, offsets = op.input(), op.integer("new_dim"), op.levels()[0]
     old = (x.type.shape or (None, None))[1:]
     if len(old) != 1 or not isinstance(old[0], int) or width < 1:
@@ -188,7 +188,7 @@ def sequence_reshape(op: Context) -> None:
 
 @imports("sequence_reverse")
 def sequence_reverse(op: Context) -> None:
-    """Each sequence in reverse order."""
+    """Import `sequence_reverse`: each sequence in reverse order."""
     x, offsets = op.input(), op.levels()[-1]
     rows = ragged.arange(op, ragged.size(op, x))
     sequence = ragged.row_sequences(op, offsets, rows)
@@ -210,7 +210,7 @@ def sequence_softmax(op: Context) -> None:
 
 @imports("im2sequence")
 def im2sequence(op: Context) -> None:
-    """A row for each window of an image padded with zeros; each image's windows are a sequence.
+    """Import `im2sequence`: a row per window of a zero-padded image, a sequence per image.
 
     If `Y` has the height and width of each image, they determine the number of windows.
     """
@@ -241,7 +241,7 @@ def im2sequence(op: Context) -> None:
 
 @imports("var_conv_2d")
 def var_conv_2d(op: Context) -> None:
-    """A convolution of images of different sizes, padded by half of the kernel.
+    """Convolve images of different sizes, padded by half of the kernel.
 
     Each image, and each result, is a sequence of numbers: [InputChannel, height, width] flattened.
     The heights and widths are the lengths of the sequences of ROW and COLUMN, or in Paddle Lite of
@@ -383,7 +383,7 @@ def _channels(x: Operand) -> int:
 
 @imports("split_lod_tensor")
 def split_lod_tensor(op: Context) -> None:
-    """The rows where a mask is true, and the rows where it is false."""
+    """Import `split_lod_tensor`: the rows where a mask is true, and the rows where it is false."""
     _check_no_sequences(op, "X")
     x, mask = op.input(), op.add(Reshape, op.input("Mask"), (-1,))
     for output, marked in (("OutTrue", mask), ("OutFalse", op.add(Not, mask))):
@@ -393,7 +393,7 @@ def split_lod_tensor(op: Context) -> None:
 
 @imports("merge_lod_tensor", "merge_lod_tensor_infer")
 def merge_lod_tensor(op: Context) -> None:
-    """The rows of two tensors, merged by a mask that selects the tensor of each next row."""
+    """Merge the rows of two tensors by a mask that selects the tensor of each next row."""
     _check_no_sequences(op, "X")
     mask = op.add(Reshape, op.input("Mask"), (-1,))
     true_rows, false_rows = op.input("InTrue"), op.input("InFalse")

@@ -30,7 +30,7 @@ def slice(op: Context) -> None:
 
 @imports("strided_slice")
 def strided_slice(op: Context) -> None:
-    """A slice with steps; backward, an end of -1 means before the first element."""
+    """Slice with steps; with a negative step, an end of -1 means before the first element."""
     x, axes = op.input("Input"), op.integers("axes")
     strides = op.integers_or_tensor("strides", "StridesTensor", "StridesTensorList")
     ends = op.integers_or_tensor("ends", "EndsTensor", "EndsTensorList")
@@ -69,7 +69,7 @@ def _numpy_end(x: Operand, axis: int, end: int) -> int:
 
 @imports("pd_op.strided_slice")
 def strided_slice_of_paddle3(op: Context) -> None:
-    """A slice with steps, as in NumPy."""
+    """Import `pd_op.strided_slice`: a slice with steps, as in NumPy."""
     x, axes = op.input("Input"), op.integers("axes")
     slots = (("starts", "StartsTensor"), ("ends", "EndsTensor"), ("strides", "StridesTensor"))
     _make(
@@ -97,7 +97,7 @@ def flip(op: Context) -> None:
 
 @imports("crop")
 def crop(op: Context) -> None:
-    """A crop to the shape of another tensor, or to one in an attribute."""
+    """Import `crop`: a crop to the shape of another tensor, or to one in an attribute."""
     like = op.optional_input("Y")
     sizes = op.integers_or_tensor("shape") if like is None else op.shape(like)
     _crop(op, sizes, op.integers_or_tensor("offsets", "Offsets"))
@@ -105,7 +105,7 @@ def crop(op: Context) -> None:
 
 @imports("crop_tensor")
 def crop_tensor(op: Context) -> None:
-    """A crop; a size of -1 extends to the end of the axis."""
+    """Import `crop_tensor`: a crop; a size of -1 extends to the end of the axis."""
     sizes = op.integers_or_tensor("shape", "Shape", "ShapeTensor")
     _crop(op, sizes, op.integers_or_tensor("offsets", "Offsets", "OffsetsTensor"))
 

@@ -34,7 +34,7 @@ def multiclass_nms3(op: Context) -> None:
 
 @imports("multiclass_nms2")
 def multiclass_nms2(op: Context) -> None:
-    """The selected boxes; each image's boxes are a sequence."""
+    """Import `multiclass_nms2`: the selected boxes; each image's boxes are a sequence."""
     rows, counts, indices = _non_max_suppression(op)
     offsets = ragged.offsets_from_lengths(op, op.as_type(counts, ElementType.INT64))
     for result, output in ((rows, "Out"), (indices, "Index")):
@@ -44,7 +44,7 @@ def multiclass_nms2(op: Context) -> None:
 
 @imports("multiclass_nms")
 def multiclass_nms(op: Context) -> None:
-    """The selected boxes as in `multiclass_nms2`; if there are none, a single row [-1]."""
+    """Select boxes as in `multiclass_nms2`; if there are none, return a single row [-1]."""
     rows, counts, _ = _non_max_suppression(op)
     offsets = ragged.offsets_from_lengths(op, op.as_type(counts, ElementType.INT64))
     sizes = op.add(ShapeOf, rows, ElementType.INT64)
@@ -101,7 +101,7 @@ def _non_max_suppression(op: Context) -> tuple[Operand, Operand, Operand]:
 
 @imports("matrix_nms")
 def matrix_nms(op: Context) -> None:
-    """Boxes with the highest scores after a decay by the overlap with better boxes.
+    """Select the boxes with the highest scores after a decay by the overlap with better boxes.
 
     Source: Wang et al., "SOLOv2: Dynamic and Fast Instance Segmentation",
     https://arxiv.org/abs/2003.10152.
@@ -191,7 +191,7 @@ def _decay(op: Context, boxes: Operand) -> Operand:
 
 @imports("nms")
 def nms(op: Context) -> None:
-    """Indices of boxes, sorted by score, that do not overlap a selected box before them."""
+    """Return indices of boxes, sorted by score, that do not overlap a box selected before."""
     boxes = op.input("Boxes")
     numbers = ragged.arange(op, ragged.size(op, boxes))
     scores = op.add(Neg, op.as_type(numbers, boxes.type.element_type))

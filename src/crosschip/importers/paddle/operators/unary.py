@@ -97,7 +97,7 @@ def round_of_paddle3(op: Context) -> None:
 
 @imports("log2", "log10")
 def log_to_base(op: Context) -> None:
-    """The logarithm to base 2 or 10, `log(x) / log(base)`."""
+    """Import `log2` and `log10`: the logarithm to base 2 or 10, `log(x) / log(base)`."""
     op.make(Div, op.add(Log, op.input()), math.log(2 if op.kind == "log2" else 10))
 
 

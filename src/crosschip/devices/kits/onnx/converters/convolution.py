@@ -6,7 +6,7 @@ from operator import ge
 
 from crosschip.devices.kits.limits import no_output_shape
 from crosschip.devices.kits.onnx.converters.table import NARROW_FLOATS, converts
-from crosschip.devices.kits.onnx.converters.windows import dilated, window_attributes
+from crosschip.devices.kits.onnx.converters.windows import dilation_limit, window_attributes
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
@@ -54,7 +54,7 @@ def _may_skip_pixels(op: Conv) -> bool:
 def _conv_limit(op: Conv) -> Refusal | None:
     if _may_skip_pixels(op) and None in (op.input.type.static_shape, op.filter.type.static_shape):
         return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
-    return dilated(op)
+    return dilation_limit(op)
 
 
 @converts(Conv1D, Conv2D, Conv3D, types=NARROW_FLOATS, limit=_conv_limit, nonempty=True)

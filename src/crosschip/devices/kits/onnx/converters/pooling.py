@@ -12,7 +12,7 @@ from crosschip.devices.kits.onnx.converters.table import (
     converts,
     refused_unless,
 )
-from crosschip.devices.kits.onnx.converters.windows import dilated, window_attributes
+from crosschip.devices.kits.onnx.converters.windows import dilation_limit, window_attributes
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType
@@ -62,12 +62,12 @@ def _limit(op: Pool) -> Refusal | None:
     skips_pixels = any(map(gt, op.strides, op.windows.spans))
     if op.auto_pad.keeps_size and skips_pixels:
         return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
-    return windows_in_image(op) or dilated(op)
+    return windows_in_image(op) or dilation_limit(op)
 
 
 def _average_limit(op: AveragePool) -> Refusal | None:
     # The fusion with quantization around it makes an operator without dilations.
-    return _limit(op) or dilated(op, always=True)
+    return _limit(op) or dilation_limit(op, always=True)
 
 
 @converts(

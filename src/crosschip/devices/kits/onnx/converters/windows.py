@@ -21,12 +21,12 @@ _AUTO_PAD = {
 def window_attributes(
     op: Conv | ConvInteger | ConvTranspose | Pool,
 ) -> dict[str, Any]:
-    """The attributes that say where windows are."""
+    """Return the attributes that describe windows: strides, padding and its rule."""
     pads = (*op.pads[::2], *op.pads[1::2]) if op.auto_pad is AutoPad.NONE else None
     return {"auto_pad": _AUTO_PAD[op.auto_pad], "pads": pads, "strides": op.strides}
 
 
-def dilated(op: Conv | Pool, *, always: bool = False) -> Refusal | None:
+def dilation_limit(op: Conv | Pool, *, always: bool = False) -> Refusal | None:
     if (always or op.auto_pad.keeps_size) and max(op.dilations) > 1:
         return Refusal("dilations", f"{list(op.dilations)} with auto_pad {op.auto_pad.name}")
     return None

@@ -23,7 +23,7 @@ from crosschip.ops.standard.unary import Abs, IsNaN
 from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 FACTORS = 32
-"""How many integers are multiplied one by one at most, so that products wrap around."""
+"""The maximum number of integers that are multiplied one by one, so that products wrap."""
 
 
 def extreme_of_booleans(
