@@ -24,6 +24,9 @@ _MOST_TASKS = 8
 
 _BAR_COLUMNS = 24
 
+_FEWEST_COLUMNS = 12
+"""The columns that a task's name has at least."""
+
 
 class Display(Observer):
     """A display of the tasks that take longer than `delay` seconds.
@@ -129,7 +132,7 @@ class TerminalBars(Display):
             # Messages of other code, such as warnings, appear above the bars.
             self._proxy = FileProxy(self._console, sys.stderr)
             sys.stderr = self._proxy  # type: ignore[assignment]  # it writes text as a file does
-        self._live.update(bars(tasks), refresh=True)
+        self._live.update(bars(tasks, self._console.width), refresh=True)
 
     def erase(self) -> None:
         live, proxy = self._live, self._proxy
@@ -144,22 +147,26 @@ class TerminalBars(Display):
 def _file_of(proxy: FileProxy) -> TextIO:
     file: Any = proxy.rich_proxied_file
     assert file is not None, "it was passed to the proxy"
-    return file  # type: ignore[no-any-return]  # declared as bytes or text
+    return file
 
 
-def bars(tasks: Sequence[Task]) -> Table:
-    """Return a line with a bar for each task."""
+def bars(tasks: Sequence[Task], columns: int) -> Table:
+    """Return a line with a bar for each task, in a terminal with so many columns."""
     shown = tasks[:_MOST_TASKS]
     numbers = [(_count(task), _clock(task.seconds), _left(task)) for task in shown]
+    widths = [max(map(len, texts)) for texts in zip(*numbers, strict=True)]
+    most = max(_FEWEST_COLUMNS, columns - _BAR_COLUMNS - sum(widths) - len(widths) - 2)
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True, overflow="ellipsis")
+    grid.add_column(no_wrap=True)
     grid.add_column(width=_BAR_COLUMNS)
-    for texts in zip(*numbers, strict=True):
-        grid.add_column(min_width=max(map(len, texts)), no_wrap=True, justify="right")
+    for width in widths:
+        grid.add_column(width=width, no_wrap=True, justify="right")
     for task, texts in zip(shown, numbers, strict=True):
+        title = Text(title_of(task))
+        title.truncate(most, overflow="ellipsis")
         pulses = task.total is None
         bar = ProgressBar(task.total, task.completed, width=_BAR_COLUMNS, pulse=pulses)
-        grid.add_row(Text(title_of(task)), bar, *map(Text, texts))
+        grid.add_row(title, bar, *map(Text, texts))
     if len(tasks) > _MOST_TASKS:
         grid.add_row(Text(f"and {len(tasks) - _MOST_TASKS} more"))
     return grid
