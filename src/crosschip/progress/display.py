@@ -131,7 +131,7 @@ class TerminalBars(Display):
             self._live.start()
             # Messages of other code, such as warnings, appear above the bars.
             self._proxy = FileProxy(self._console, sys.stderr)
-            sys.stderr = self._proxy  # type: ignore[assignment]  # it writes text as a file does
+            sys.stderr = self._proxy
         self._live.update(bars(tasks, self._console.width), refresh=True)
 
     def erase(self) -> None:
@@ -147,7 +147,7 @@ class TerminalBars(Display):
 def _file_of(proxy: FileProxy) -> TextIO:
     file: Any = proxy.rich_proxied_file
     assert file is not None, "it was passed to the proxy"
-    return file
+    return file  # type: ignore[no-any-return]  # declared as bytes or text
 
 
 def bars(tasks: Sequence[Task], columns: int) -> Table:
