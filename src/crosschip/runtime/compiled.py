@@ -420,6 +420,9 @@ class CompiledModel(TrackedRuns, Closing):
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
+    def _repr_html_(self) -> str:
+        return self.placement._repr_html_()
+
     def _run_counted(
         self, run: Callable[[Mapping[str, Any]], dict[str, Any]], inputs: Mapping[str, Any]
     ) -> dict[str, Any]:
