@@ -332,9 +332,9 @@ Written by `make docs` from the commands themselves.
 
 Every command takes `--json`, which prints one JSON document and nothing else, and `--help`. The
 exit status is 1 on an error, which `--json` prints as `{"error": …, "type": …}`, 2 on wrong usage
-and 130 after Ctrl-C. On a terminal there are tables
-with lines, and a sign of what takes long; in a pipe or file there is plain aligned text of any
-width, and on standard error a line now and then.
+and 130 after Ctrl-C. On a terminal there are tables with lines, and
+[bars](how-to/notebooks.md#progress) for what takes longer than a second; in a pipe or file there is
+plain aligned text of any width, and on standard error a line now and then.
 
 `crosschip --version` prints the version, and `crosschip --install-completion` teaches the shell to
 complete commands, options, devices and operators.

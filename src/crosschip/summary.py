@@ -93,7 +93,7 @@ class OpenSize:
     outputs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Summary:
     """A summary of a model. It prints as tables, and notebooks show it.
 
@@ -223,6 +223,8 @@ class Summary:
 
     def __str__(self) -> str:
         return to_text(f"Model {legible(self.name)}", self.tables())
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return to_html(f"Model {self.name}", self.tables())

@@ -7,3 +7,7 @@
 - `results`: the times and errors, which print as tables and show in notebooks; `benchmark` times
   compiled models in Python.
 """
+
+from crosschip.bench.results import Benchmark, benchmark
+
+__all__ = ["Benchmark", "benchmark"]

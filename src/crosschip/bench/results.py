@@ -19,7 +19,7 @@ OURS = "crosschip"
 _COLUMNS = ("engine", "median ms", "90 % ms", "best ms", "ratio to ours", "our error")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Benchmark:
     """The times of a model's runs, beside those of engines that run the same file.
 
@@ -93,6 +93,8 @@ class Benchmark:
 
     def __str__(self) -> str:
         return to_text("Benchmark", [self.table()], self.notes())
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return to_html("Benchmark", [self.table()], self.notes())

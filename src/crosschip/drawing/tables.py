@@ -15,7 +15,11 @@ _OPEN_ROWS = 12
 _MOST_ROWS = 400
 """The most rows that are written to a notebook."""
 
-_CELL = "text-align:{};vertical-align:top;white-space:pre-wrap;overflow-wrap:anywhere"
+_CELL = "text-align:{};vertical-align:top;white-space:pre-wrap"
+_SCROLL = "overflow-x:auto"
+"""Wide tables scroll, so that no word in them is broken."""
+
+_PARAGRAPH = "margin:0.4em 0"
 
 
 class Table(NamedTuple):
@@ -48,9 +52,9 @@ def to_html(heading: str, tables: Iterable[Table], notes: Iterable[str] = ()) ->
 
     All texts are escaped. Long tables are folded.
     """
-    body = [f"<p>{_text(note)}</p>" for note in notes]
-    body += map(_table, tables)
-    return f"<div><p><b>{_text(heading)}</b></p>{''.join(body)}</div>"
+    paragraphs = [f"<b>{_text(heading)}</b>", *map(_text, notes)]
+    body = [f'<p style="{_PARAGRAPH}">{paragraph}</p>' for paragraph in paragraphs]
+    return f"<div>{''.join([*body, *map(_table, tables)])}</div>"
 
 
 def _table(table: Table) -> str:
@@ -58,7 +62,8 @@ def _table(table: Table) -> str:
     sides = ["right" if column in table.numbers else "left" for column in table.columns]
     head = _row("th", table.columns, sides) if any(table.columns) else ""
     body = "".join(_row("td", [str(cell) for cell in row], sides) for row in rows)
-    html = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    table_html = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    html = f'<div style="{_SCROLL}">{table_html}</div>'
     if len(table.rows) > len(rows):
         html += f"<p>and {len(table.rows) - len(rows):,} more</p>"
     is_open = " open" if len(table.rows) <= _OPEN_ROWS else ""

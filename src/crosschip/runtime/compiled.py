@@ -394,10 +394,8 @@ class CompiledModel(TrackedRuns, Closing):
         self._substitutes.close()
         programs, owned = self._programs, self._owned
         self._programs, self._owned = (), ()
-        for program in programs:
-            program.close()
-        for device in owned:
-            device.close()
+        for each in (*programs, *owned):
+            each.close()
         background_writer.wait()
 
     @property
@@ -421,7 +419,9 @@ class CompiledModel(TrackedRuns, Closing):
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
     def _repr_html_(self) -> str:
-        return self.placement._repr_html_()
+        from crosschip.runtime.placement.descriptions import placement_html
+
+        return placement_html(self.placement, f"Compiled model {self.name}")
 
     def _run_counted(
         self, run: Callable[[Mapping[str, Any]], dict[str, Any]], inputs: Mapping[str, Any]
@@ -455,10 +455,9 @@ class CompiledModel(TrackedRuns, Closing):
             self._running.pop()
 
     def _encode(self) -> Iterator[bytes | memoryview]:
-        from crosschip.runtime.artifact.container import encode
-        from crosschip.runtime.artifact.header import KIND
+        from crosschip.runtime.artifact import container, header
 
-        return encode(KIND, *self._contents())
+        return container.encode(header.KIND, *self._contents())
 
     def _run_request(
         self,

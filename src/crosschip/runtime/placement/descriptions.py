@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosschip.drawing.tables import Table
+from crosschip.drawing.tables import Table, to_html
 from crosschip.ir.text import legible
 
 if TYPE_CHECKING:
@@ -53,6 +53,23 @@ def placement_tables(placement: Placement) -> Iterator[Table]:
         conditions = [(each.device, each.of, each.low, each.high) for each in placement.conditions]
         columns = ("device", "of", "from", "to")
         yield Table("What devices need of each run", columns, conditions, columns[2:])
+
+
+def placement_html(placement: Placement, heading: str) -> str:
+    """Return a placement with the inputs and outputs of its model, for notebooks."""
+    interface = [
+        Table(
+            title,
+            ("name", "type"),
+            [(legible(name), str(operand.type)) for name, operand in operands.items()],
+        )
+        for title, operands in (
+            ("Inputs", placement.original.inputs),
+            ("Outputs", placement.original.outputs),
+        )
+    ]
+    tables = [*interface, *placement_tables(placement)]
+    return to_html(heading, tables, placement_notes(placement))
 
 
 def placement_notes(placement: Placement) -> Iterator[str]:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from crosschip.drawing.tables import to_html
 from crosschip.hal import YES, Rule, Support
 from crosschip.hal.conditions import Condition
 from crosschip.ir import Model, Operation, UnsupportedError
@@ -23,11 +22,7 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
 from crosschip.runtime.placement.constraints import Constraints
-from crosschip.runtime.placement.descriptions import (
-    placement_notes,
-    placement_tables,
-    unplaced_text,
-)
+from crosschip.runtime.placement.descriptions import placement_html, unplaced_text
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
@@ -251,8 +246,7 @@ class Placement:
         return f"{total}; main reason ({count}): {reason}"
 
     def _repr_html_(self) -> str:
-        heading, notes = f"Placement of {self.model.name}", placement_notes(self)
-        return to_html(heading, placement_tables(self), notes)
+        return placement_html(self, f"Placement of {self.model.name}")
 
     def _counts(self) -> Counter[str]:
         """Return the number of operations that each device runs, including bodies."""
