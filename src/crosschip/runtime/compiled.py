@@ -394,8 +394,10 @@ class CompiledModel(TrackedRuns, Closing):
         self._substitutes.close()
         programs, owned = self._programs, self._owned
         self._programs, self._owned = (), ()
-        for each in (*programs, *owned):
-            each.close()
+        for program in programs:
+            program.close()
+        for device in owned:
+            device.close()
         background_writer.wait()
 
     @property
