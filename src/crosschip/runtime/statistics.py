@@ -73,20 +73,25 @@ class Statistics:
         return asdict(self)
 
     def __str__(self) -> str:
+        # Imported late, as below: most statistics are only counted.
+        from crosschip.drawing import columns
+
+        rows = list(map(_row, self.segments))
+        return f"{self._heading}\n{columns(_HEADINGS, rows, _HEADINGS[3:])}"
+
+    def _repr_html_(self) -> str:
+        from crosschip.drawing.tables import Table, to_html
+
+        rows = list(map(_row, self.segments))
+        return to_html(self._heading, [Table("Segments", _HEADINGS, rows, _HEADINGS[3:])])
+
+    @property
+    def _heading(self) -> str:
         times = self.latency
-        lines = [
+        return (
             f"{self.calls} calls: median {times.p50:.3g} ms, 90 % {times.p90:.3g} ms, "
             f"99 % {times.p99:.3g} ms, longest {times.most:.3g} ms"
-        ]
-        rows = [_HEADINGS, *(_row(segment) for segment in self.segments)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = [
-                cell.ljust(width) if index in _TEXTS else cell.rjust(width)
-                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join(lines)
+        )
 
 
 _HEADINGS = (
@@ -103,7 +108,6 @@ _HEADINGS = (
     "evicted",
     "padded",
 )
-_TEXTS = (0, 1, 2)
 
 
 def _row(segment: SegmentStatistics) -> tuple[str, ...]:

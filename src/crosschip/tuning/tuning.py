@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 
 from crosschip.accuracy.error import UNIT
+from crosschip.drawing.tables import Table, to_html
 from crosschip.hal import Precision, Sizes
 from crosschip.importers import load
 from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.errors import install_command
 from crosschip.ir.shape_binding import shapes_and_sizes
+from crosschip.ir.text import legible
 from crosschip.passes import simplify
 from crosschip.passes.specialize import Specialize
+from crosschip.progress import task
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
@@ -68,6 +71,35 @@ class Tuning:
             f"{self.accuracy:g} is allowed ({UNIT}), {trial.speed:.2f} times as fast as in float32"
         )
 
+    def table(self) -> Table:
+        """Return the trials as a table."""
+        columns = ("variant", "error", "times as fast", "note")
+        rows = [
+            (
+                trial.variant.name,
+                "" if trial.error is None else f"{trial.error:.2e}",
+                "" if trial.speed is None else f"{trial.speed:.2f}",
+                legible(trial.short_reason) or self._note(trial),
+            )
+            for trial in self.trials
+        ]
+        title = f"{self.model}: an error of {self.accuracy:g} is allowed ({UNIT})"
+        return Table(title, columns, rows, columns[1:3])
+
+    def notes(self) -> Iterator[str]:
+        """Yield sentences: the choice, and whether it was stored."""
+        yield str(self)
+        if self.remembered:
+            yield "found earlier, and remembered"
+
+    def _note(self, trial: Trial) -> str:
+        if trial is self.chosen:
+            return "chosen"
+        return "too far off" if (trial.error or 0.0) > self.accuracy else ""
+
+    def _repr_html_(self) -> str:
+        return to_html("Tuning", [self.table()], self.notes())
+
 
 def tune(
     model: Model | Any,
@@ -81,7 +113,6 @@ def tune(
     cache: CacheArgument | CacheOptions = True,
     configuration: Configuration | str | Path | None = None,
     budget: Budget | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> Tuning:
     """Find the fastest variant of a model whose measured error is within a bound.
 
@@ -105,7 +136,6 @@ def tune(
         cache: the cache of programs and of the choice, as for `crosschip.compile`.
         configuration: the options of the devices, as for `crosschip.compile`, except for precision.
         budget: the largest cost of importing and placing, as for `crosschip.compile`.
-        progress: called with each variant before its trial.
 
     Raises:
         InputError: an argument is invalid.
@@ -148,19 +178,16 @@ def tune(
         chosen, trials = remembered
     else:
         forms = QuantizedForms.of(model, considered & BITS.keys(), calibrations, measured_samples)
-        search = Search(
-            model, offered, accuracy, measured_samples, compile, forms, progress or _ignore_progress
-        )
-        chosen = search.run()
+        with task(f"tuning {model.name}") as tuning:
+            search = Search(
+                model, offered, accuracy, measured_samples, compile, forms, tuning.describe
+            )
+            chosen = search.run()
         trials = tuple(search.trials)
         if store is not None:
             store.write(entry, _to_bytes(chosen, trials))
     compiled = compile(forms.convert(chosen.variant), chosen.variant)
     return Tuning(model.name, accuracy, trials, chosen, remembered is not None, compiled)
-
-
-def _ignore_progress(what: str) -> None:
-    """Do nothing."""
 
 
 def _check_precisions(precisions: Sequence[str] | None) -> frozenset[str]:

@@ -191,7 +191,9 @@ class Placement:
                     lists those operations, with reasons.
         """
         if self.unplaced:
-            raise UnsupportedError(_unplaced_text(self.model, self.unplaced))
+            from crosschip.runtime.placement.descriptions import unplaced_text
+
+            raise UnsupportedError(unplaced_text(self.model, self.unplaced))
         if self.problem:
             raise UnsupportedError(f"{self.model.name}: {self.problem}")
 
@@ -243,6 +245,12 @@ class Placement:
             return total
         reason, count = refusals.most_common(1)[0]
         return f"{total}; main reason ({count}): {reason}"
+
+    def _repr_html_(self) -> str:
+        # Imported late, as drawings are: few placements are shown in notebooks.
+        from crosschip.runtime.placement.descriptions import placement_html
+
+        return placement_html(self, f"Placement of {self.model.name}")
 
     def _counts(self) -> Counter[str]:
         """Return the number of operations that each device runs, including bodies."""
@@ -484,17 +492,3 @@ def _problem(placement: Placement, constraints: Constraints) -> str:
 
 _SHOWN = 10
 """The maximum number of fallbacks that an error lists."""
-
-
-def _unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:
-    by_reasons = Counter(
-        "; ".join(f"{device}: {reason}" for device, reason in decision.reasons.items())
-        for decision in unplaced
-    )
-    lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
-    if len(by_reasons) > 10:
-        lines.append(f"  and {len(by_reasons) - 10} more kinds")
-    return (
-        f"{model.name}: none of the devices runs {len(unplaced)} of its operations; "
-        f"add a device that does (`reference` runs every standard operator):\n" + "\n".join(lines)
-    )
