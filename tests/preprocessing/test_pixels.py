@@ -1,4 +1,4 @@
-"""`Preprocess` against OpenCV, Pillow and, if it is installed, torchvision: 1,000 random cases."""
+"""`Preprocess` against OpenCV, Pillow and, if it is installed, torchvision: 1,000 random cases and more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.preprocessing.oracles import (
     normalized,
 )
 
-BATCHES = 20
+BATCHES = 22
 PER_BATCH = 50
 
 
