@@ -1,4 +1,4 @@
-"""`Preprocess` against OpenCV, Pillow and, if it is installed, torchvision: 1,000 random cases and more."""
+"""`Preprocess` against OpenCV, Pillow and, if installed, torchvision, in over 1,000 random cases."""
 
 from __future__ import annotations
 

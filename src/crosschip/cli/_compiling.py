@@ -15,6 +15,7 @@ from crosschip.cli import _options
 from crosschip.cli._pictures import Pictures
 from crosschip.cli._show import showing_progress
 from crosschip.ir import Budget, Model
+from crosschip.preprocessing import is_picture
 from crosschip.runtime.artifact.container import is_shipped
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.missing_operators import missing_operators
@@ -82,6 +83,13 @@ class Compilation(Pictures, Engines):
     def inputs(self, model: Model) -> dict[str, Any]:
         """Return the inputs of the options, and random ones for the others."""
         return _options.inputs(model, self.input, _options.shapes(self.shape), self.seed)
+
+    @property
+    def takes_pictures(self) -> bool:
+        """Return whether the options make an input of the model take pictures."""
+        return self.preprocess() is not None or any(
+            map(is_picture, _options.files(self.input).values())
+        )
 
     def compile(
         self, model: Model, shapes: Mapping[str, Sequence[int]] | None = None, **more: Any
