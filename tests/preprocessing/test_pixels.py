@@ -15,7 +15,7 @@ from tests.preprocessing.oracles import (
     normalized,
 )
 
-BATCHES = 22
+BATCHES = 23
 PER_BATCH = 50
 
 
