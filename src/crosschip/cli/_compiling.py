@@ -12,7 +12,9 @@ import typer
 
 import crosschip
 from crosschip.cli import _options
+from crosschip.cli._pictures import Pictures
 from crosschip.ir import Budget, Model
+from crosschip.preprocessing import is_picture
 from crosschip.progress import task
 from crosschip.runtime.artifact.container import looks_like_shipped_file
 from crosschip.runtime.compiled import CompiledModel
@@ -52,8 +54,8 @@ class Engines:
 
 
 @dataclass(frozen=True)
-class Compilation(Engines):
-    """The options for devices, shapes, placement and cache."""
+class Compilation(Pictures, Engines):
+    """The options for pictures, devices, shapes, placement and cache."""
 
     devices: _options.Devices = "auto"
     input: _options.Inputs = None
@@ -71,14 +73,22 @@ class Compilation(Engines):
     budget: _options.Limits = None
 
     def load(self, path: Path) -> Model:
-        """Check the options and load the model in a file."""
+        """Check the options and load the model in a file; it takes pictures if they say so."""
         self._arguments()
         limits = _options.budget(self.budget)
-        return crosschip.load(path, budget=limits)
+        model = crosschip.load(path, budget=limits)
+        return self.attach(model, _options.files(self.input))
 
     def inputs(self, model: Model) -> dict[str, Any]:
         """Return the inputs of the options, and random ones for the others."""
         return _options.inputs(model, self.input, _options.shapes(self.shape), self.seed)
+
+    @property
+    def takes_pictures(self) -> bool:
+        """Return whether the options make an input of the model take pictures."""
+        return self.preprocess() is not None or any(
+            map(is_picture, _options.files(self.input).values())
+        )
 
     def compile(
         self, model: Model, shapes: Mapping[str, Sequence[int]] | None = None, **more: Any
