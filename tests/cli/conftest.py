@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from crosschip.cli import _show, run
+from crosschip.cli import run
 from crosschip.ir import Array
 
 
@@ -38,9 +37,8 @@ Crosschip = Callable[..., Outcome]
 
 @pytest.fixture
 def crosschip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Crosschip:
-    """Runs a command line; the default cache is off limits, and no line tells of slow work."""
+    """Runs a command line; the default cache is off limits."""
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", "/dev/null/no cache in tests")
-    monkeypatch.setattr(_show, "_SECONDS_OF_SILENCE", threading.TIMEOUT_MAX)
 
     def command(*arguments: object) -> Outcome:
         capsys.readouterr()

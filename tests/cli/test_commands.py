@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,8 +11,7 @@ import pytest
 from onnx import parser
 from tests.cli.conftest import Crosschip
 
-from crosschip.cli import _show
-from crosschip.cli._show import showing_progress, table
+from crosschip.cli._show import table
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
 
@@ -341,28 +339,3 @@ def test_a_long_name_leaves_room_for_the_rest(capsys: pytest.CaptureFixture[str]
     for text in ("[1, 2]", "[/b] :x:", "[n]", "shape"):
         assert text in shown
     assert shown.count("x") == 101
-
-
-class Impatient(threading.Event):
-    """The end of something that takes three looks, none of which waits."""
-
-    looks = 0
-
-    def wait(self, timeout: float | None = None) -> bool:
-        assert timeout is not None
-        assert timeout > 1
-        self.looks += 1
-        return self.looks > 3
-
-
-def test_a_log_says_what_takes_long(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with showing_progress("at once"):
-        pass
-    clock = iter([0.0, 2.0, 32.0, 62.0])
-    monkeypatch.setattr(_show, "monotonic", lambda: next(clock))
-    _show.show_progress(Impatient(), "compiling [b]")
-    assert capsys.readouterr().err == (
-        "compiling [b] …\ncompiling [b] … (32 s)\ncompiling [b] … (62 s)\n"
-    )

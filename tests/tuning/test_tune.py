@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from tests.modelling import float32, model_of
+from tests.progress.recorder import Recorder
 
 import crosschip
 from crosschip import Memory, tune
@@ -21,6 +22,7 @@ from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.matrix import MatMul
+from crosschip.progress import observe
 from crosschip.tuning.int8 import Quantizer
 from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.search import Search
@@ -79,7 +81,7 @@ def test_it_is_remembered(
     model: Model, samples: list[Mapping[str, Array]], only: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Memory()
-    said: list[str] = []
+    recorder = Recorder()
 
     def again(accuracy: float = 1.0, **changed: Any) -> bool:
         arguments: dict[str, Any] = {
@@ -87,19 +89,18 @@ def test_it_is_remembered(
             "precisions": [only],
             "calibrations": ["minmax"],
         }
-        found = tune(
-            model, "openvino", accuracy=accuracy, cache=store, progress=said.append,
-            **(arguments | changed),
-        )  # fmt: skip
+        with observe(recorder):
+            found = tune(model, "openvino", accuracy=accuracy, cache=store, **(arguments | changed))
         with found.compiled:
             off = error_of([found.compiled.run(s) for s in samples], exact(model, samples))
             assert off <= accuracy
         return found.remembered
 
     assert not again()
-    tried = len(said)
+    tried = len(recorder.details("tuning net"))
+    assert tried
     assert again()
-    assert len(said) == tried, "nothing was tried"
+    assert len(recorder.details("tuning net")) == tried, "nothing was tried"
     assert not again(0.9)
     assert not again(samples=samples[:2])
     assert not again(configuration=crosschip.Configuration(threads=1))

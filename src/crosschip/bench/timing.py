@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from crosschip.progress import task
 from crosschip.runtime.device_timing import wait_for_idle
 
 Run = Callable[[], object]
@@ -58,14 +59,16 @@ def interleave(
     generator = random.Random(seed)
     seconds: dict[str, list[float]] = {name: [] for name in competitors}
     order = list(competitors)
-    for done in range(0, runs, burst):
-        generator.shuffle(order)
-        for name in order:
-            wait_for_idle()
-            run = competitors[name]
-            for _ in range(warm_up):
-                run()
-            seconds[name] += _timed(run, min(burst, runs - done))
+    with task(f"timing {', '.join(order)}", runs * len(order), measures=True) as timing:
+        for done in range(0, runs, burst):
+            generator.shuffle(order)
+            for name in order:
+                wait_for_idle()
+                run, count = competitors[name], min(burst, runs - done)
+                for _ in range(warm_up):
+                    run()
+                seconds[name] += _timed(run, count)
+                timing.advance(count)
     return seconds
 
 

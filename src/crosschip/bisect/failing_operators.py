@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from crosschip.bisect.report import Report
 from crosschip.bisect.trials import Trials
 from crosschip.hal import Device, Sizes
 from crosschip.ir import Budget, InputError, Model
+from crosschip.progress import task
 from crosschip.runtime.configuration import Properties
 from crosschip.runtime.discovery import base_name, driver_name, precision_of
 from crosschip.runtime.inputs import random_inputs
@@ -45,7 +46,6 @@ def find_failing_operators(
     configuration: crosschip.Configuration | str | Path | None = None,
     mixed_precision: str | bytes | Path | None = None,
     budget: Budget | None = None,
-    on_trial: Callable[[int, str], None] | None = None,
 ) -> Report:
     """Find the operations of a model that a device computes wrong.
 
@@ -75,7 +75,6 @@ def find_failing_operators(
         configuration: see above.
         mixed_precision: see above.
         budget: see above.
-        on_trial: called before each run with its number and description.
 
     Raises:
         InputError: an argument is invalid.
@@ -121,11 +120,15 @@ def find_failing_operators(
     report = Report(placement.original, name, _name(against), suspects, notes=notes)
     report.options = _options(settings, base_name(name))
     arithmetic = precision_of(name) or settings.options(Sizes()).precision
-    recording = Recording.of(placement.original, all_inputs, against, arithmetic, tolerance)
     whole_model = len(suspects) == len(placement.original.operations)
     in_float32 = frozenset(placement.in_float if arithmetic is not EXACT else ())
-    trials = Trials(chosen, trusted, options, whole_model, seconds, runs, on_trial, in_float32)
-    Investigation(recording, trials, suspects, report, thorough=thorough).find()
+    with task(f"bisecting {model.name} on {name}") as progress:
+        progress.describe(f"recording what is right on {_name(against)}")
+        recording = Recording.of(placement.original, all_inputs, against, arithmetic, tolerance)
+        trials = Trials(
+            chosen, trusted, options, whole_model, seconds, runs, in_float32, progress=progress
+        )
+        Investigation(recording, trials, suspects, report, thorough=thorough).find()
     return report
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -12,6 +12,7 @@ import crosschip
 from crosschip.hal import Device, DeviceLost
 from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import DeviceError, Model, UnsupportedError
+from crosschip.progress import Task, task
 from crosschip.runtime.placement.sources import line_of, origins_of
 
 
@@ -53,9 +54,9 @@ class Trials:
         all: whether the device runs the whole model.
         seconds: the most seconds of all trials; `None` for no limit.
         limit: the most trials; `None` for no limit.
-        on_trial: called before each trial with its number and description.
         in_float32: the names of operations that the device computes in float32.
         runs: the number of trials so far.
+        progress: the task that says which trial runs.
     """
 
     device: str | Device
@@ -64,9 +65,9 @@ class Trials:
     all: bool
     seconds: float | None = None
     limit: int | None = None
-    on_trial: Callable[[int, str], None] | None = None
     in_float32: frozenset[str] = frozenset()
     runs: int = 0
+    progress: Task = field(default_factory=lambda: task("bisecting"))
     _begin: float = field(default_factory=time.monotonic)
 
     @property
@@ -97,8 +98,7 @@ class Trials:
         if self.seconds is not None and self.elapsed >= self.seconds:
             raise Exhausted(f"{self.seconds:g} seconds were allowed")
         self.runs += 1
-        if self.on_trial:
-            self.on_trial(self.runs, words)
+        self.progress.describe(f"run {self.runs}: {words}")
         alone, both = [self.device], [self.device, self.against]
         try:
             return self._outcome(model, inputs, both if pin else alone, pin)

@@ -30,7 +30,14 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     interruption = _Interruption()
     try:
-        status = run(sys.argv[1:])
+        # Imported here, where interruptions are handled.
+        from crosschip import progress
+
+        progress.show()
+        try:
+            status = run(sys.argv[1:])
+        finally:
+            progress.hide()
     except BaseException:
         if not interruption.came:
             raise

@@ -12,8 +12,8 @@ import typer
 
 import crosschip
 from crosschip.cli import _options
-from crosschip.cli._show import showing_progress
 from crosschip.ir import Budget, Model
+from crosschip.progress import task
 from crosschip.runtime.artifact.container import is_shipped
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.missing_operators import missing_operators
@@ -74,8 +74,7 @@ class Compilation(Engines):
         """Check the options and load the model in a file."""
         self._arguments()
         limits = _options.budget(self.budget)
-        with showing_progress(f"importing {path}"):
-            return crosschip.load(path, budget=limits)
+        return crosschip.load(path, budget=limits)
 
     def inputs(self, model: Model) -> dict[str, Any]:
         """Return the inputs of the options, and random ones for the others."""
@@ -94,8 +93,7 @@ class Compilation(Engines):
         arguments = self._arguments() | more
         if shapes is not None:
             arguments["shapes"] = shapes
-        with showing_progress(f"compiling {model.name} for {self.devices}"):
-            return crosschip.compile(model, self.devices, **arguments)
+        return crosschip.compile(model, self.devices, **arguments)
 
     def load_or_compile(
         self, path: Path, context: typer.Context, meaningful: Collection[str]
@@ -119,14 +117,13 @@ class Compilation(Engines):
 
     def explain(self, model: Model) -> Placement:
         """Return the placement of a model."""
-        with showing_progress(f"asking {self.devices}"):
-            return crosschip.explain(model, self.devices, **self._arguments())
+        return crosschip.explain(model, self.devices, **self._arguments())
 
     def missing(self, models: Sequence[Model], device: str) -> list[MissingOperator]:
         """Return the operators that a device lacks for models, ranked by benefit."""
         shapes = _options.shapes(self.shape)
         known_shapes = {**_options.input_shapes(self.input), **shapes}
-        with showing_progress(f"asking {device}"):
+        with task(f"asking {device}"):
             return missing_operators(models, device, known_shapes, self.configuration())
 
     def _arguments(self) -> dict[str, Any]:
@@ -223,7 +220,4 @@ def load_compiled_file(
                 f"{path} holds a compiled model, for which this means nothing",
                 param_hint=parameter.opts[0],
             )
-    with showing_progress(f"loading {path}"):
-        return crosschip.load_compiled(
-            path, threads=threads, performance=performance, budget=budget
-        )
+    return crosschip.load_compiled(path, threads=threads, performance=performance, budget=budget)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from threading import Event, Thread
-from time import monotonic
 
 from rich.console import Console
 from rich.table import Table
@@ -16,8 +13,6 @@ from rich.table import Table
 from crosschip.drawing import columns as plain_columns
 
 _WITHOUT_END = 10_000
-_SECONDS_OF_SILENCE = 2.0
-_SECONDS_BETWEEN_LINES = 30.0
 
 
 def _width() -> int | None:
@@ -81,29 +76,3 @@ def table(
     for row in cells:
         shown.add_row(*row)
     console.print(shown)
-
-
-@contextmanager
-def showing_progress(what: str) -> Iterator[None]:
-    """Show a running task: on a terminal at once, in a log a line from time to time."""
-    if messages.is_terminal:
-        with messages.status(what):
-            yield
-        return
-    done = Event()
-    reporter = Thread(target=show_progress, args=(done, what), daemon=True)
-    reporter.start()
-    try:
-        yield
-    finally:
-        done.set()
-
-
-def show_progress(done: Event, what: str) -> None:
-    """Show a task and its duration until it ends."""
-    begin, wait = monotonic(), _SECONDS_OF_SILENCE
-    while not done.wait(wait):
-        seconds = monotonic() - begin
-        for_long = f" ({seconds:.0f} s)" if seconds > _SECONDS_BETWEEN_LINES else ""
-        print(f"{what} …{for_long}", file=sys.stderr, flush=True)
-        wait = _SECONDS_BETWEEN_LINES

@@ -16,9 +16,10 @@ from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
 from crosschip.cli import _options
 from crosschip.cli._compiling import Compilation, load_compiled_file, with_options
-from crosschip.cli._show import console, document, showing_progress, table
+from crosschip.cli._show import console, document, table
 from crosschip.ir import Array, ElementType, Model
 from crosschip.ir.types import FLOATS, NARROW_FLOATS
+from crosschip.progress import task
 from crosschip.runtime.artifact.container import is_shipped
 
 OURS = "crosschip"
@@ -56,7 +57,7 @@ def command(
         loaded = compilation.load(model)
         inputs = compilation.inputs(loaded)
         for engine in filter(None, against.split(",")):
-            with showing_progress(f"compiling with {engine} directly"):
+            with task(f"compiling with {engine} directly"):
                 peers[engine] = open_peer(engine)(model, inputs, threads)
         shapes = {name: array.shape for name, array in inputs.items()}
         compiled = compilation.compile(loaded, shapes)
@@ -65,7 +66,7 @@ def command(
         with compilation.compile(exposed, shapes) as other:
             return other.run(inputs)
 
-    with compiled, showing_progress(f"running {compiled.placement.model.name}"):
+    with compiled:
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         outputs = compiled.run(inputs)
         theirs = {engine: run() for engine, run in peers.items()}

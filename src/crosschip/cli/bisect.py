@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from threading import Event, Thread
-from time import monotonic
 from typing import Annotated
 
 import typer
@@ -17,11 +13,9 @@ from crosschip.bisect.report import format_difference, format_error, slots_of
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, with_options
 from crosschip.cli._drivers import short
-from crosschip.cli._show import console, document, messages, table
+from crosschip.cli._show import console, document, table
 from crosschip.ir.text import legible
 from crosschip.runtime.inputs import read_array
-
-_SECONDS_BETWEEN_LINES = 10
 
 
 @with_options(Engines)
@@ -87,26 +81,24 @@ def command(
     limits = _options.budget(budget)
     arrays = {name: read_array(path) for name, path in _options.files(input).items()}
     shapes = {**_options.shapes(shape), **_options.input_shapes(input)}
-    with _progress() as on_trial:
-        report = find_failing_operators(
-            model,
-            device,
-            against=against,
-            inputs=arrays,
-            shapes=shapes,
-            seed=seed,
-            tolerance=tolerance,
-            isolate=isolate,
-            thorough=thorough,
-            timeout=timeout,
-            compile_timeout=compile_timeout,
-            seconds=seconds,
-            runs=runs,
-            configuration=engines.configuration([device, against]),
-            mixed_precision=_options.configuration(mixed_precision),
-            budget=limits,
-            on_trial=on_trial,
-        )
+    report = find_failing_operators(
+        model,
+        device,
+        against=against,
+        inputs=arrays,
+        shapes=shapes,
+        seed=seed,
+        tolerance=tolerance,
+        isolate=isolate,
+        thorough=thorough,
+        timeout=timeout,
+        compile_timeout=compile_timeout,
+        seconds=seconds,
+        runs=runs,
+        configuration=engines.configuration([device, against]),
+        mixed_precision=_options.configuration(mixed_precision),
+        budget=limits,
+    )
     written = report.write(save) if save else []
     if as_json:
         document({**report.document(), "files": list(map(str, written))})
@@ -116,44 +108,6 @@ def command(
             console.print(f"wrote {path}", highlight=False, soft_wrap=True)
     if report.failing_operators or not report.explained or not report.whole:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, str], None]]:
-    """Show each run and its duration: on a terminal in one line, in a log from time to time."""
-    now = "recording what is right"
-    begin = last_line = monotonic()
-
-    def line() -> str:
-        return f"{now} ({monotonic() - begin:.0f} s)"
-
-    def tell(number: int, words: str) -> None:
-        nonlocal now, begin
-        now, begin = f"run {number}: {legible(words)}", monotonic()
-
-    def say() -> None:
-        nonlocal last_line
-        if monotonic() - last_line > _SECONDS_BETWEEN_LINES:
-            last_line = monotonic()
-            messages.print(line(), highlight=False)
-
-    ended = Event()
-    with messages.status(line()) if messages.is_terminal else nullcontext() as status:
-
-        def show() -> None:
-            while not ended.wait(1):
-                if status is None:
-                    say()
-                else:
-                    status.update(line())
-
-        showing = Thread(target=show, daemon=True)
-        showing.start()
-        try:
-            yield tell
-        finally:
-            ended.set()
-            showing.join()
 
 
 def _print(report: Report) -> None:

@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, showing_progress, table
+from crosschip.cli._show import console, document, table
 from crosschip.hal.folders import cache_folder
 from crosschip.ir.text import legible
+from crosschip.progress import task
 from crosschip.runtime.artifact.container import Artifact
 from crosschip.runtime.cache.archive import export_entries, import_entries
 from crosschip.runtime.cache.folder import Cache, ListedEntry
@@ -45,7 +46,7 @@ def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -
 def verify(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
     """Read and check everything that is kept; the exit status is 1 if something is damaged."""
     cache = _cache(folder)
-    with showing_progress(f"checking {cache.folder}"):
+    with task(f"checking {cache.folder}"):
         listing = cache.listing()
     damaged = [listed for listed in listing if listed.problem]
     if as_json:
@@ -104,7 +105,7 @@ def export(
     file: Archive, folder: _options.CacheFolder = None, as_json: _options.Json = False
 ) -> None:
     """Write all that is kept to one file, for another machine or user."""
-    with showing_progress(f"writing {file}"):
+    with task(f"writing {file}"):
         count = export_entries(_cache(folder), file)
     with Artifact(file) as written:
         digest = written.digest
@@ -128,7 +129,7 @@ def import_(
     Import a file only if you trust whom it is from.
     """
     cache = _cache(folder)
-    with showing_progress(f"reading {file}"):
+    with task(f"reading {file}"):
         count = import_entries(cache, file, digest)
     if as_json:
         document({**_folder_fields(cache), "imported": count})

@@ -10,10 +10,11 @@ import typer
 
 import crosschip
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, showing_progress
+from crosschip.cli._show import console, document
 from crosschip.ir import InputError
 from crosschip.ir.errors import install_command
 from crosschip.ir.text import legible
+from crosschip.progress import task
 
 app = typer.Typer(
     help="C libraries that programs for NNAdapter and NNRt link against, and such programs.",
@@ -44,7 +45,7 @@ def build(
         raise InputError(
             f"C libraries need {error.name}, which is not installed; {install_command('native')}"
         ) from error
-    with showing_progress(f"building in {out}"):
+    with task(f"building in {out}"):
         built = build_libraries(out)
     if as_json:
         document(
@@ -76,7 +77,7 @@ def program(
     face = import_module(f"crosschip.apis.{interface}")
     writing = import_module(f"crosschip.apis.{interface}.program")
 
-    with showing_progress(f"writing {model} out"):
+    with task(f"writing {model} out"):
         written = face.calls(crosschip.load(model))
         out.mkdir(parents=True, exist_ok=True)
         name = re.sub(r"\W", "_", model.resolve().stem, flags=re.ASCII)

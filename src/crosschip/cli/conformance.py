@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from time import monotonic
 from typing import Annotated
 
 import typer
-from rich.live import Live
-from rich.table import Table
 
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, with_options
-from crosschip.cli._show import console, document, messages, table, write
-from crosschip.conformance import Case, Report, Result, Verdict, run_cases
+from crosschip.cli._show import console, document, table, write
+from crosschip.conformance import Case, Report, Verdict, run_cases
 from crosschip.conformance.cases import DEVICE
 from crosschip.conformance.comparison import compare
 from crosschip.conformance.export import export, export_check
 from crosschip.conformance.journal import Journal
 from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
-from crosschip.conformance.pool import OnResult
 from crosschip.conformance.report import Entry, reasons
-from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT
 from crosschip.conformance.selection import cases_to_take, chosen_cases
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 
 _COLUMNS = ("pass", "unsupported", "fail", "excluded", "not_run")
-_SECONDS_BETWEEN_LINES = 10
 _INTERRUPTED = 130
 
 
@@ -137,13 +132,6 @@ def command(
             else None
         )
         counted = None if case else random
-        show, wait = opened.enter_context(_live())
-
-        def on_result(ran: Case, result: Result) -> None:
-            if journal:
-                journal.add(ran, result)
-            show(ran, result)
-
         report = run_cases(
             device,
             cases_to_take(counted, seed, operators, element_type) if counted else chosen,
@@ -158,8 +146,7 @@ def command(
             options=options,
             properties=properties,
             done=journal.done if journal else None,
-            on_result=on_result,
-            on_wait=wait,
+            on_result=journal.add if journal else None,
         )
     for path, text in ((html, to_html), (junit, to_junit)):
         if path:
@@ -178,43 +165,6 @@ def _list(cases: Iterable[Case], as_json: bool) -> None:
     else:
         for each in cases:
             console.print(each.id, highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _live() -> Iterator[tuple[OnResult, OnWait]]:
-    """Show counts while cases run: in place on a terminal, in a log from time to time."""
-    counts = dict.fromkeys(_COLUMNS, 0)
-    current, lasts, last_line = "", "", monotonic()
-
-    def shown() -> Table:
-        title = f"{sum(counts.values())} cases{lasts}"
-        grid = Table("operator", *_COLUMNS, title=title)
-        grid.add_row(current, *map(str, counts.values()))
-        return grid
-
-    def say() -> None:
-        nonlocal last_line
-        if not messages.is_terminal and monotonic() - last_line > _SECONDS_BETWEEN_LINES:
-            last_line = monotonic()
-            done = f"{sum(counts.values())} cases, {counts['fail']} failed"
-            messages.print(f"{done}: {current}{lasts}", highlight=False)
-
-    def on_result(case: Case, result: Result) -> None:
-        nonlocal current, lasts
-        current, lasts = case.operator, ""
-        counts[result.verdict.value] += 1
-        say()
-
-    def on_wait(seconds: float, compiles: bool) -> None:
-        nonlocal lasts
-        lasts = f", {'compiling' if compiles else 'running'} for {seconds:.0f} s"
-        say()
-
-    if not messages.is_terminal:
-        yield on_result, on_wait
-        return
-    with Live(get_renderable=shown, console=messages, transient=True, refresh_per_second=8):
-        yield on_result, on_wait
 
 
 def _print(report: Report) -> None:

@@ -12,9 +12,10 @@ import typer
 
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, with_options
-from crosschip.cli._show import console, document, showing_progress, table
+from crosschip.cli._show import console, document, table
 from crosschip.ir import InputError
 from crosschip.ir.errors import install_command
+from crosschip.progress import task
 from crosschip.runtime.discovery import automatic
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def command(
         pixels = picture.load(image or picture.DEMO_PICTURE)
     except (OSError, ValueError) as error:
         raise InputError(f"{image}: cannot be read as a picture: {error}") from None
-    with showing_progress(f"compiling three models for {', '.join(names)}"):
+    with task(f"compiling three models for {', '.join(names)}"):
         reading = ocr.Ocr(names, use_cache, settings)
     with reading:
         try:

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, showing_progress
+from crosschip.cli._show import console, document
+from crosschip.progress import task
 
 app = typer.Typer(help="Drivers in processes of their own.", no_args_is_help=True)
 
@@ -131,7 +132,7 @@ def stop(
         raise typer.BadParameter("name drivers, or give --all", ctx=context)
     stopped = []
     for path, owner in running(names or ()).items():
-        with showing_progress(f"stopping {owner.device}"):
+        with task(f"stopping {owner.device}"):
             ended = end(path, timeout)
         service = {"device": owner.device, "socket": str(path), "process": owner.process}
         stopped.append({**service, "killed": not ended})
@@ -171,7 +172,7 @@ def replay(
     name = (device or run.device).partition("@")[0]
     overrides = _options.properties(properties).get(name.partition(":")[0], {})
     settings = overrides if device else {**run.properties, **overrides}
-    with showing_progress(f"running {run.model.name} on {name}"):
+    with task(f"running {run.model.name} on {name}"):
         outcome = replay(run, name, settings, timeout)
     if as_json:
         document({"file": str(file), "device": name, **_replays.document_of(run, outcome)})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, showing_progress, table
+from crosschip.cli._show import console, document, table
 from crosschip.conformance.opdefs import standard_collection
 from crosschip.ir import InputError
 from crosschip.ir.suggestion import did_you_mean
@@ -20,6 +20,7 @@ from crosschip.opdef.generation.project import Target
 from crosschip.opdef.merging import merge_collections
 from crosschip.opdef.problems import OpDefError, Problem
 from crosschip.opdef.schema import require_xmlschema
+from crosschip.progress import task
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.discovery import open_device, origins
 
@@ -132,7 +133,7 @@ def export(
 ) -> None:
     """Write the standard operators as one document, with a supplement for each device."""
     require_xmlschema()
-    with ExitStack() as opened, showing_progress("asking the devices"):
+    with ExitStack() as opened, task("asking the devices"):
         devices = [opened.enter_context(open_device(name)) for name in dict.fromkeys(device or ())]
         collection = standard_collection(devices)
         content = write(collection)

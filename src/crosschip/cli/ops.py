@@ -8,12 +8,13 @@ import typer
 
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, with_options
-from crosschip.cli._show import console, document, showing_progress, table
+from crosschip.cli._show import console, document, table
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ops import Operator
 from crosschip.ops.packages import all_operators, failures
+from crosschip.progress import task
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import automatic, open_automatic, open_device
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -58,7 +59,7 @@ def command(
 
 def _open_devices(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
     """Open the named devices with their properties, one after the other."""
-    with showing_progress("asking the devices"):
+    with task("asking the devices"):
         if devices == "auto":
             yield from open_automatic(engines.configuration(automatic()).properties)
         else:

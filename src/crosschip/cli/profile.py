@@ -7,7 +7,7 @@ import typer
 
 from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._options import Json, ModelPath
-from crosschip.cli._show import console, document, showing_progress, table
+from crosschip.cli._show import console, document, table
 
 _MEANINGFUL = (
     *("model", "input", "shape", "seed", "budget"),
@@ -37,7 +37,7 @@ def command(
     A file that `crosschip compile` wrote is profiled as it is.
     """
     compiled, inputs = compilation.load_or_compile(model, context, _MEANINGFUL)
-    with compiled, showing_progress(f"profiling {compiled.placement.model.name}"):
+    with compiled:
         profile = compiled.profile(inputs, runs=runs, warm_up=warm_up)
     if trace:
         profile.write_trace(trace)

@@ -10,7 +10,7 @@ import typer
 from crosschip.accuracy.error import UNIT
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, with_options
-from crosschip.cli._show import console, document, messages, table, write
+from crosschip.cli._show import console, document, table, write
 from crosschip.ir import InputError
 from crosschip.ir.text import legible
 from crosschip.tuning.picture import picture
@@ -71,7 +71,6 @@ def command(
         cache=_options.cache(use_cache, cache_dir),
         configuration=engines.configuration(),
         budget=_options.budget(budget),
-        progress=lambda what: messages.print(f"trying {what}", highlight=False),
     )
     with tuning.compiled:
         if output is not None:

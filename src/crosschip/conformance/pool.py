@@ -15,9 +15,10 @@ from crosschip.conformance.batching import BatchRunner
 from crosschip.conformance.cases import RANDOM, Case, use_at
 from crosschip.conformance.judge import Result, Verdict, manner
 from crosschip.conformance.report import Report
-from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait, Runner, Timeouts
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, Runner, Timeouts
 from crosschip.conformance.shrinking import followed, shrink
 from crosschip.hal import Options
+from crosschip.progress import task
 
 OnResult = Callable[[Case, Result], None]
 
@@ -47,7 +48,6 @@ def run_cases(
     properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
-    on_wait: OnWait | None = None,
     limit: int | None = None,
 ) -> Report:
     """Run cases on a device in worker processes.
@@ -71,7 +71,6 @@ def run_cases(
         properties: the device's properties.
         done: results of an earlier run, which are not run again.
         on_result: called with each result, one at a time.
-        on_wait: called about once a second with the seconds that the current case has taken.
         limit: the number of cases that the device must support; further cases are not run.
 
     Raises:
@@ -86,13 +85,13 @@ def run_cases(
             claims=claims,
             options=options,
             properties=properties,
-            on_wait=on_wait,
         )
         for _ in range(jobs)
     ]
     description = runners[0].device_info
     work = _Work(cases, results, budget, tries, together, on_result, limit)
-    with ThreadPoolExecutor(jobs) as threads:
+    total = len(cases) if limit is None and isinstance(cases, Collection) else limit
+    with task(f"testing {device}", total) as work.progress, ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
             wait(running, return_when=FIRST_EXCEPTION)
@@ -121,6 +120,7 @@ class _Work:
     Attributes:
         stopped: whether the run was interrupted.
         begun: the cases that were run or have earlier results, in order.
+        progress: the task that counts the cases.
     """
 
     def __init__(
@@ -148,6 +148,8 @@ class _Work:
         self._lock = threading.Lock()
         self._spent: dict[str, float] = {}
         self._failures: Counter[tuple[str, str]] = Counter()
+        self._verdicts: Counter[Verdict] = Counter()
+        self.progress = task("testing")
 
     def run(self, runner: Runner) -> None:
         """Run batches until none are left."""
@@ -194,6 +196,9 @@ class _Work:
             self._spent[case.operator] = self._spent.get(case.operator, 0.0) + seconds
             self._results[case.id] = result
             self._count(case, result)
+            self._verdicts[result.verdict] += 1
+            counts = ", ".join(f"{count} {name.value}" for name, count in self._verdicts.items())
+            self.progress.describe(f"{case.operator} ({counts})")
             if self._on_result:
                 self._on_result(case, result)
 
@@ -215,10 +220,13 @@ class _Work:
     def _count(self, case: Case, result: Result) -> None:
         """Count a result as supported by the device, or not."""
         self._tried[case.operator] += 1
-        if result.verdict in (Verdict.PASS, Verdict.FAIL):
+        is_accepted = result.verdict in (Verdict.PASS, Verdict.FAIL)
+        if is_accepted:
             self._accepted[case.operator] += 1
             if self._left:
                 self._left -= 1
+        if is_accepted or self._left is None:
+            self.progress.advance()
 
     def _alone(self, runner: Runner, clock: _Clock, id: str) -> Result:
         """Run a case in a program of its own."""

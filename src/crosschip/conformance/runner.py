@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,18 +20,17 @@ from crosschip.conformance.judge import Result, Verdict
 from crosschip.hal import Options
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
+from crosschip.progress import task
 from crosschip.runtime.plain import to_plain
 
 STARTUP_SECONDS = 120
 TIMEOUT, COMPILE_TIMEOUT = 60.0, 600.0
 """The seconds that a case may take besides compiling, and that compiling may take."""
 
-_PROGRESS_SECONDS = 1.0
 _LAST_WORDS = 600
 """The characters that are shown of what a process said before it died."""
 
 
-OnWait = Callable[[float, bool], None]
 """Is told, about once a second, for how many seconds a case lasts, and whether it compiles."""
 
 
@@ -58,7 +57,6 @@ class Runner(Closing):
         claims: the device's claims file, if it is not beside its module.
         options: the compile options; `None` for the default.
         properties: the device's properties.
-        on_wait: called about once a second with the seconds that the current case has taken.
     """
 
     def __init__(
@@ -70,7 +68,6 @@ class Runner(Closing):
         claims: Path | None = None,
         options: Options | None = None,
         properties: Mapping[str, str] | None = None,
-        on_wait: OnWait | None = None,
     ) -> None:
         self._command = [sys.executable, "-m", f"{__package__}.worker", device, f"--seed={seed}"]
         if options is not None:
@@ -80,7 +77,6 @@ class Runner(Closing):
         if properties:
             self._command.append(f"--properties={json.dumps(dict(properties))}")
         self._timeouts = timeouts or Timeouts()
-        self._on_wait = on_wait
         self._worker: _Worker | None = None
 
     @property
@@ -139,7 +135,7 @@ class Runner(Closing):
         if self._worker is not None and self._worker.dead:
             self.close()
         if self._worker is None:
-            self._worker = _Worker(self._command, self._timeouts, self._on_wait)
+            self._worker = _Worker(self._command, self._timeouts)
         return self._worker
 
 
@@ -165,11 +161,8 @@ class _Worker:
         dead: whether the process has ended.
     """
 
-    def __init__(
-        self, command: list[str], timeouts: Timeouts, on_wait: OnWait | None = None
-    ) -> None:
+    def __init__(self, command: list[str], timeouts: Timeouts) -> None:
         self._timeouts = timeouts
-        self._on_wait = on_wait
         self._compiles = False
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         # In a session of its own: Ctrl-C is for the kit, which ends the process itself.
@@ -202,7 +195,7 @@ class _Worker:
             self._process.stdin.write(f"{json.dumps(request)}\n")
             self._process.stdin.flush()
         while True:
-            answer = self._next(self._timeouts)
+            answer = self._next(self._timeouts, ids[0])
             if self.dead:
                 yield Died(self._end(answer) + self._last_words(before))
             if self.dead or "done" in answer:
@@ -233,15 +226,17 @@ class _Worker:
                 self._lines.put(line)
         self._lines.put("")
 
-    def _next(self, timeouts: Timeouts) -> dict[str, Any]:
+    def _next(self, timeouts: Timeouts, case: str) -> dict[str, Any]:
         """Return the next event; `compiling` events only choose the time limit."""
         begin = time.monotonic()
-        while True:
-            limit = timeouts.compile if self._compiles else timeouts.run
-            answer = self._answer(limit, begin)
-            if "compiling" not in answer:
-                return answer
-            self._compiles, begin = bool(answer["compiling"]), time.monotonic()
+        with task(f"running {case}") as running:
+            while True:
+                running.describe("compiling" if self._compiles else "")
+                limit = timeouts.compile if self._compiles else timeouts.run
+                answer = self._answer(limit, begin)
+                if "compiling" not in answer:
+                    return answer
+                self._compiles, begin = bool(answer["compiling"]), time.monotonic()
 
     def _answer(self, timeout: float, begin: float | None = None) -> dict[str, Any]:
         """Return the next document; kill the process if none comes in time.
@@ -252,20 +247,12 @@ class _Worker:
         """
         begin = time.monotonic() if begin is None else begin
         answer: dict[str, Any] = {}
-        while True:
-            lasts = time.monotonic() - begin
-            wait = min(_PROGRESS_SECONDS, timeout - lasts)
-            try:
-                line = self._lines.get(timeout=max(0.0, wait))
-                answer = json.loads(line) if line else {}
-                break
-            except queue.Empty:
-                if wait < _PROGRESS_SECONDS:
-                    self._process.kill()
-                    answer = {"hangs": timeout}
-                    break
-                if self._on_wait:
-                    self._on_wait(time.monotonic() - begin, self._compiles)
+        try:
+            line = self._lines.get(timeout=max(0.0, begin + timeout - time.monotonic()))
+            answer = json.loads(line) if line else {}
+        except queue.Empty:
+            self._process.kill()
+            answer = {"hangs": timeout}
         self.dead = not answer or "hangs" in answer
         return answer
 

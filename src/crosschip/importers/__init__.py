@@ -15,6 +15,7 @@ from crosschip.ir import Budget, BudgetError, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.ir.entry_points import entry_points
 from crosschip.ir.files import DataFile
+from crosschip.progress import task
 
 Source = Path | bytes
 """A file or folder, or the content of a file."""
@@ -65,7 +66,7 @@ def load(
         raise ModelFileError(f"{where}: has models for {' and '.join(matching)}; name the file")
     for importer in matching.values():
         try:
-            with spending(budget):
+            with task(f"loading {where}"), spending(budget):
                 return with_overriding(importer.load(content_or_path))
         except BudgetError as error:
             raise BudgetError(f"{where}: {error}") from None

@@ -9,6 +9,7 @@ import numpy as np
 
 from crosschip.hal import Sizes
 from crosschip.ir import Array, Error, Model
+from crosschip.progress import task
 from crosschip.runtime.choice import Trial
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.shapes.shape_search import ShapeSearch
@@ -49,17 +50,19 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
     times: dict[str, list[float]] = {name: [] for name in runs}
     failed: dict[str, Trial] = {}
     end = time.perf_counter() + MORE_SECONDS
-    for turn in range(TURNS + MORE_TURNS):
-        times = {name: seconds for name, seconds in times.items() if name not in failed}
-        further = turn >= TURNS
-        contenders = _contenders(times, CLOSE if further else HOPELESS)
-        if further and (len(contenders) < 2 or time.perf_counter() > end):
-            break
-        for name in contenders:
-            try:
-                times[name] += _turn(runs[name], inputs)
-            except Error as error:
-                failed[name] = Trial(name, whole=True, reason=str(error))
+    with task(f"measuring {', '.join(runs)}", measures=True) as measuring:
+        for turn in range(TURNS + MORE_TURNS):
+            times = {name: seconds for name, seconds in times.items() if name not in failed}
+            further = turn >= TURNS
+            contenders = _contenders(times, CLOSE if further else HOPELESS)
+            if further and (len(contenders) < 2 or time.perf_counter() > end):
+                break
+            for name in contenders:
+                measuring.describe(name)
+                try:
+                    times[name] += _turn(runs[name], inputs)
+                except Error as error:
+                    failed[name] = Trial(name, whole=True, reason=str(error))
     return {
         name: failed.get(name) or Trial(name, typical_seconds(times[name]) * 1e3, whole=True)
         for name in runs

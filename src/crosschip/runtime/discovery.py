@@ -21,6 +21,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.entry_points import entry_points
 from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.suggestion import did_you_mean
+from crosschip.progress import task
 from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
 
@@ -125,11 +126,12 @@ def open_device(
     """
     local, _, where = name.partition("@")
     chip, precision = local.partition("/")[0], precision_of(name)
-    device = (
-        _open_in_driver(chip, where, properties)
-        if where
-        else _open_in_process(chip, properties, device_class)
-    )
+    with task(f"opening {name}"):
+        device = (
+            _open_in_driver(chip, where, properties)
+            if where
+            else _open_in_process(chip, properties, device_class)
+        )
     if precision is not None:
         device.name = f"{chip}/{precision.value}{device.name.removeprefix(chip)}"
     return GuardedDevice(device, device.name, precision)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -22,6 +22,7 @@ from crosschip.ir.errors import install_command
 from crosschip.ir.shape_binding import shapes_and_sizes
 from crosschip.passes import simplify
 from crosschip.passes.specialize import Specialize
+from crosschip.progress import task
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
@@ -81,7 +82,6 @@ def tune(
     cache: CacheArgument | CacheOptions = True,
     configuration: Configuration | str | Path | None = None,
     budget: Budget | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> Tuning:
     """Find the fastest variant of a model whose measured error is within a bound.
 
@@ -105,7 +105,6 @@ def tune(
         cache: the cache of programs and of the choice, as for `crosschip.compile`.
         configuration: the options of the devices, as for `crosschip.compile`, except for precision.
         budget: the largest cost of importing and placing, as for `crosschip.compile`.
-        progress: called with each variant before its trial.
 
     Raises:
         InputError: an argument is invalid.
@@ -148,19 +147,16 @@ def tune(
         chosen, trials = remembered
     else:
         forms = QuantizedForms.of(model, considered & BITS.keys(), calibrations, measured_samples)
-        search = Search(
-            model, offered, accuracy, measured_samples, compile, forms, progress or _ignore_progress
-        )
-        chosen = search.run()
+        with task(f"tuning {model.name}") as tuning:
+            search = Search(
+                model, offered, accuracy, measured_samples, compile, forms, tuning.describe
+            )
+            chosen = search.run()
         trials = tuple(search.trials)
         if store is not None:
             store.write(entry, _to_bytes(chosen, trials))
     compiled = compile(forms.convert(chosen.variant), chosen.variant)
     return Tuning(model.name, accuracy, trials, chosen, remembered is not None, compiled)
-
-
-def _ignore_progress(what: str) -> None:
-    """Do nothing."""
 
 
 def _check_precisions(precisions: Sequence[str] | None) -> frozenset[str]:

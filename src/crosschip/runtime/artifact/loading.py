@@ -15,6 +15,7 @@ from crosschip.ir import Budget, CacheError, DeviceError, InputError, ModelError
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
+from crosschip.progress import task
 from crosschip.runtime.artifact.compiled_model import (
     check_devices,
     device_segments,
@@ -111,7 +112,11 @@ def load_compiled(
     if token is not None:
         check_token(token)
     callers = {device.name: GuardedDevice(device, device.name) for device in devices}
-    with _open(source, digest, token) as file, ExitStack() as owned:
+    with (
+        _open(source, digest, token) as file,
+        task(f"loading {file.location}"),
+        ExitStack() as owned,
+    ):
         header = read_header(file)
         if token is not None and header.identity.token != token:
             raise CacheError(f"{file.location}: has the token {header.identity.token}, not {token}")

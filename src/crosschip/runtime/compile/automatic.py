@@ -10,6 +10,7 @@ from itertools import islice
 from crosschip.hal import Options
 from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
 from crosschip.ir.version import VERSION
+from crosschip.progress import task
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import automatic_key
@@ -110,18 +111,14 @@ class Automatic:
         whole: dict[str, CompiledModel] = {}
         trials: dict[str, Trial] = {}
         try:
-            for name in self._names:
-                if name == SLOWEST:
-                    trials[name] = Trial(name, reason="slower than any engine")
-                    continue
-                try:
-                    whole[name] = build(name)
-                except BudgetError:
-                    raise
-                except UnsupportedError:
-                    trials[name] = self._partial_trial(name, count(name))
-                except Error as error:
-                    trials[name] = Trial(name, reason=str(error))
+            names = self._names
+            with task(f"compiling {self._model.name} for each device", len(names)) as compiling:
+                for name in names:
+                    if name == SLOWEST:
+                        trials[name] = Trial(name, reason="slower than any engine")
+                    else:
+                        self._build_whole(name, build, count, whole, trials)
+                    compiling.advance()
             measured, shapes, problem = self._measure_whole(whole)
             ranked = sorted((trials | measured).values(), key=self._rank)
             choice = Choice(tuple(ranked), shapes, problem)
@@ -129,6 +126,24 @@ class Automatic:
         finally:
             for unchosen in whole.values():
                 unchosen.close()
+
+    def _build_whole(
+        self,
+        name: str,
+        build: Build,
+        count: Callable[[str], int],
+        whole: dict[str, CompiledModel],
+        trials: dict[str, Trial],
+    ) -> None:
+        """Add the model compiled on one device to `whole`; a trial if that fails."""
+        try:
+            whole[name] = build(name)
+        except BudgetError:
+            raise
+        except UnsupportedError:
+            trials[name] = self._partial_trial(name, count(name))
+        except Error as error:
+            trials[name] = Trial(name, reason=str(error))
 
     def _measure_whole(
         self, whole: Mapping[str, CompiledModel]

@@ -21,6 +21,7 @@ from crosschip.ir import (
 from crosschip.ir.budget import require, spending
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask
+from crosschip.progress import task
 from crosschip.runtime.artifact.header import ShapePrograms
 from crosschip.runtime.artifact.placements import programs_by_segment
 from crosschip.runtime.cache.entry import Entry
@@ -147,7 +148,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     search = FailureSearch()
     while True:
         try:
-            with cost_limit(model.name, compilation.budget):
+            with task(f"placing {model.name}"), cost_limit(model.name, compilation.budget):
                 placement = place(model, queries, refusals, constraints=constraints)
                 segments = placement.all_segments()
                 require(programs=sum(segment.device != RUNTIME for segment in segments))

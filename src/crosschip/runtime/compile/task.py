@@ -14,6 +14,7 @@ from crosschip.hal import Device, Options
 from crosschip.ir import Model
 from crosschip.ir.bodies import walk_constants
 from crosschip.ir.dataclass import dataclass
+from crosschip.progress import task
 from crosschip.runtime.artifact.header import Identity
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import model_key, request_key
@@ -104,7 +105,7 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
             devices = _order_devices(prepared, choice)
         devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(devices, options, buckets=prepared.buckets)
-        with cost_limit(model.name, request.budget):
+        with task(f"placing {model.name}"), cost_limit(model.name, request.budget):
             queries = compilation.queries()
             placement = place(model, queries, constraints=constraints, ask_all=True, partial=True)
             record_strategies(placement, compilation)

@@ -32,6 +32,7 @@ from crosschip.ir import (
     Operation,
 )
 from crosschip.ir.closing import Closing
+from crosschip.progress import task
 from crosschip.runtime.guard.calls import call, kind_of
 from crosschip.runtime.lifetime import check_device
 
@@ -117,7 +118,7 @@ class GuardedDevice(Closing):
         try:
             check_device(self.name)
             effective = self.effective_options(options)
-            with self._compiler():
+            with task(f"compiling {model.name} for {self.name}"), self._compiler():
                 program = call(self.name, "compiling", self._target.compile, model, effective)
             return self._program("compiling", program, model)
         except CompileError:

@@ -16,6 +16,7 @@ import numpy as np
 
 from crosschip.hal import Buffer, HostBuffer, Profiler, Program, Sizes
 from crosschip.ir import Array, ControlFlow, DeviceError, InputError, Operand
+from crosschip.progress import task
 from crosschip.runtime.control import ControlProgram, Execute, program_for
 from crosschip.runtime.device_timing import typical_inputs
 from crosschip.runtime.guard.calls import call
@@ -68,13 +69,17 @@ def profile_runs(
                     values = arrange(inputs)
                 plan.execute(values)
 
-        for _ in range(warm_up):
-            run()
-        recorder.runs.clear()
-        for program in profiled_programs:
-            program.begin()
-        for _ in range(runs):
-            run()
+        name, count = placement.model.name, warm_up + runs
+        with task(f"profiling {name}", count, measures=True) as profiling:
+            for _ in range(warm_up):
+                run()
+                profiling.advance()
+            recorder.runs.clear()
+            for program in profiled_programs:
+                program.begin()
+            for _ in range(runs):
+                run()
+                profiling.advance()
         for program in profiled_programs:
             program.collect_steps()
     return Profile(placement, recorder.runs)
