@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from crosschip.ir import ModelFileError as ModelFileError
     from crosschip.ir import QueueFullError as QueueFullError
     from crosschip.ir import UnsupportedError as UnsupportedError
+    from crosschip.preprocessing import Preprocess as Preprocess
+    from crosschip.preprocessing import read_picture as read_picture
     from crosschip.runtime.artifact.loading import load_compiled as load_compiled
     from crosschip.runtime.cache.store import Memory as Memory
     from crosschip.runtime.compile.front_door import compile as compile
@@ -61,7 +63,9 @@ _MODULES = {
     "Error": "crosschip.ir",
     "Memory": "crosschip.runtime.cache.store",
     "Model": "crosschip.ir",
+    "Preprocess": "crosschip.preprocessing",
     "Priority": "crosschip.runtime.priority",
+    "read_picture": "crosschip.preprocessing",
     "compile": "crosschip.runtime.compile.front_door",
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compile.front_door",

@@ -12,6 +12,7 @@ import typer
 
 import crosschip
 from crosschip.cli import _options
+from crosschip.cli._pictures import Pictures
 from crosschip.ir import Budget, Model
 from crosschip.progress import task
 from crosschip.runtime.artifact.container import is_shipped
@@ -52,8 +53,8 @@ class Engines:
 
 
 @dataclass(frozen=True)
-class Compilation(Engines):
-    """The options for devices, shapes, placement and cache."""
+class Compilation(Pictures, Engines):
+    """The options for pictures, devices, shapes, placement and cache."""
 
     devices: _options.Devices = "auto"
     input: _options.Inputs = None
@@ -71,10 +72,11 @@ class Compilation(Engines):
     budget: _options.Limits = None
 
     def load(self, path: Path) -> Model:
-        """Check the options and load the model in a file."""
+        """Check the options and load the model in a file; it takes pictures if they say so."""
         self._arguments()
         limits = _options.budget(self.budget)
-        return crosschip.load(path, budget=limits)
+        model = crosschip.load(path, budget=limits)
+        return self.attach(model, _options.files(self.input))
 
     def inputs(self, model: Model) -> dict[str, Any]:
         """Return the inputs of the options, and random ones for the others."""

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
+from crosschip.cli._pictures import read_input
 from crosschip.hal import Performance as PerformanceMode
 from crosschip.hal import Precision as Arithmetic
 from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.suggestion import did_you_mean
-from crosschip.runtime.inputs import random_inputs, read_array
+from crosschip.runtime.inputs import random_inputs
 
 MODEL_HELP = "A .pdmodel, a Paddle 3 .json, a .nb, an .onnx, or a folder with one."
 ModelPath = Annotated[Path, typer.Argument(help=MODEL_HELP)]
@@ -45,7 +46,8 @@ Inputs = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        help="An input from a file, as in x=image.npy, or random with a shape, as in x=1x3x48x320.",
+        help="An input from a file, as in x=image.npy or x=photo.jpg, or random with a shape, as in "
+        "x=1x3x48x320.",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="The seed of random inputs; random integers are 0 or 1.")]
@@ -262,7 +264,7 @@ def inputs(
     seed: int,
 ) -> dict[str, Array]:
     """Read the arrays of `--input NAME=FILE`, and add random ones for the other inputs."""
-    read = {name: read_array(path) for name, path in files(texts).items()}
+    read = {name: read_input(model, name, path) for name, path in files(texts).items()}
     sizes = {name: array.shape for name, array in read.items()}
     shapes_by_name = {**shapes, **input_shapes(texts), **sizes}
     return {**random_inputs(model, shapes_by_name, seed), **read}
