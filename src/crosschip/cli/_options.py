@@ -46,8 +46,8 @@ Inputs = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        help="An input from a file, as in x=image.npy or x=photo.jpg, or random with a shape, as in "
-        "x=1x3x48x320.",
+        help="An input from a file, as in x=image.npy or x=photo.jpg, or random with a shape, as "
+        "in x=1x3x48x320.",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="The seed of random inputs; random integers are 0 or 1.")]
