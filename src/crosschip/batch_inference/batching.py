@@ -73,7 +73,7 @@ class Batching:
         is_batch = theirs == 1 or (theirs == ours and not isinstance(ours, int))
         return 0 if is_batch and (ours == 1 or not isinstance(ours, int)) else None
 
-    def as_row(self, path: str, array: Array) -> Array:
+    def as_row(self, array: Array) -> Array:
         """Return a file's array with a batch axis.
 
         Raises:
@@ -86,8 +86,8 @@ class Batching:
             return array[None]
         if self.is_open and array.shape[:1] != (1,):
             raise InputError(
-                f"{path}: is {array.dtype} {list(array.shape)}, but the model's input "
-                f"{self.name!r} is {self.operand.type}, of which a file holds one row"
+                f"is {array.dtype} {list(array.shape)}, but the model's input {self.name!r} is "
+                f"{self.operand.type}, of which a file holds one row"
             )
         return array
 

@@ -24,6 +24,9 @@ from crosschip.runtime.compiled import CompiledModel
 
 MANIFEST = "job.json"
 
+_MOST_LOGGED = 10
+"""The most bad files of a job that the log names."""
+
 _OTHER_FOLDER = "use another folder, or remove this one to begin again"
 
 
@@ -154,6 +157,7 @@ class BatchJob(Closing):
         self._log.close()
 
     def _write(self, results: Sequence[FileResult]) -> None:
+        begun = len(self.errors)
         fields = [
             outputs
             if isinstance(outputs, InputError)
@@ -163,9 +167,10 @@ class BatchJob(Closing):
         ]
         self._arrays.flush()
         self._log.append([result.path for result in results], fields)
-        for field in fields:
-            if isinstance(field, InputError):
-                log_skipped(field)
+        for error in self.errors[begun:_MOST_LOGGED]:
+            log_skipped(error)
+        if begun < _MOST_LOGGED < len(self.errors):
+            log_skipped(f"more files, which {self._folder / RESULTS} names")
 
     def _check_folder(self) -> None:
         """Raise InputError if the folder has files, but no job.

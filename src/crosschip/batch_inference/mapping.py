@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from crosschip.batch_inference.batching import Batching, Outputs
 from crosschip.batch_inference.file_list import list_files
-from crosschip.batch_inference.reading import Read, reader
+from crosschip.batch_inference.reading import Reader
 from crosschip.hal.options import processor_cores
 from crosschip.ir import Array, InputError
 from crosschip.ir.file_queries import StrPath
@@ -80,7 +80,7 @@ def _outputs(
             log_skipped(outputs)
 
 
-def log_skipped(error: InputError) -> None:
+def log_skipped(error: object) -> None:
     """Log that a file is skipped."""
     _logger.warning("skipped %s", error)
 
@@ -99,12 +99,18 @@ class Mapper:
         self._batching = Batching(compiled, constants or {})
         type_ = self._batching.operand.type
         devices = [*compiled.devices]
-        self._read: Read = reader(self._batching.name, type_, preprocess, devices)
+        self._reader = Reader(self._batching.name, type_, preprocess, devices)
         self._readers = readers or processor_cores()
         self.batch_size = batch_size if self._batching.is_open else 1
 
     def batches(self, paths: Sequence[str]) -> Iterator[list[FileResult]]:
-        """Yield the results for files, in order, as many as share a run at a time."""
+        """Yield the results for files, in order, as many as share a run at a time.
+
+        Raises:
+            InputError: there are pictures, but the model takes none.
+            DeviceError: a device failed.
+        """
+        self._reader.check(paths)
         ahead = 2 * self.batch_size + self._readers
         pending: deque[Future[Array | InputError]] = deque()
         with ThreadPoolExecutor(self._readers, "crosschip reader") as pool:
@@ -121,9 +127,10 @@ class Mapper:
 
     def _row(self, path: str) -> Array | InputError:
         try:
-            return self._batching.as_row(path, self._read(path))
+            return self._batching.as_row(self._reader.read(path))
         except InputError as error:
-            return error
+            message = str(error)
+            return error if message.startswith(path) else InputError(f"{path}: {message}")
 
     def _results(
         self, paths: Sequence[str], rows: Sequence[Array | InputError]

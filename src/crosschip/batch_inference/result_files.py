@@ -127,7 +127,7 @@ def _error_field(error: InputError) -> bytes:
     return _ERROR + json.dumps(str(error)).encode()
 
 
-def _write_all(file: FileIO, data: bytes) -> None:
+def _write_all(file: FileIO, data: bytes | memoryview) -> None:
     """Write all bytes; a single call may write fewer, such as those that a disk has room for."""
     view = memoryview(data)
     while view:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +20,6 @@ from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._pictures import Pictures
 from crosschip.cli._show import console, document
 from crosschip.ir import InputError
-from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.text import legible
 from crosschip.runtime.inputs import read_array
 
@@ -45,11 +44,10 @@ def command(
     compilation: Compilation,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for results.")],
     format: Annotated[
-        str,
+        Format,
         typer.Option(
-            help="Outputs: jsonl (in results.jsonl), npy (a file of rows for each output) or npz "
-            "(a file for each file).",
-            autocompletion=lambda: [*get_args(Format)],
+            help="Where outputs are: jsonl in results.jsonl, npy in a file of rows for each "
+            "output, npz in a file for each file."
         ),
     ] = "jsonl",
     top: Annotated[
@@ -66,11 +64,7 @@ def command(
         typer.Option(min=1, help="How many threads read files; one for each processor by default."),
     ] = None,
     on_error: Annotated[
-        str,
-        typer.Option(
-            help="What to do about a file that cannot be read: skip or stop.",
-            autocompletion=lambda: [*get_args(OnError)],
-        ),
+        OnError, typer.Option(help="What to do at a file that cannot be read.")
     ] = "skip",
     as_json: _options.Json = False,
 ) -> None:
@@ -79,8 +73,6 @@ def command(
     The same command goes on where an earlier one stopped or was killed. The folder has a file
     results.jsonl, with a line for each file in order. The exit status is 1 if files were skipped.
     """
-    _check_choice("--format", format, get_args(Format))
-    _check_choice("--on-error", on_error, get_args(OnError))
     classes = _classes(top, labels)
     paths = list_files(files)
     constants = {n: read_array(path) for n, path in _options.files(compilation.input).items()}
@@ -114,14 +106,6 @@ def command(
         _print(report)
     if report["errors"]:
         raise typer.Exit(1)
-
-
-def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise typer.BadParameter(
-            f"{value!r} is none of {', '.join(choices)}{did_you_mean(value, choices)}",
-            param_hint=option,
-        )
 
 
 def _classes(top: int | None, labels: Path | None) -> Classes | None:
