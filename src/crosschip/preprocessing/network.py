@@ -1,31 +1,33 @@
-"""The operations of preprocessing."""
+"""The operations of preprocessing, on pixels [N, height, width, channels]."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crosschip.ir import Builder, ElementType, Operand
+from crosschip.ir import Array, Builder, ElementType, Operand
 from crosschip.ir.types import INTEGERS
 from crosschip.ops.definition.quantized import limits
-from crosschip.ops.standard.arithmetic import Add, Clip, Mul
-from crosschip.ops.standard.comparison import NotEqual
+from crosschip.ops.standard.arithmetic import Add, Clip, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Or, Where
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Floor, Round
-from crosschip.preprocessing.resampling import Axis, taps
+from crosschip.preprocessing.resampling import Axis, copied_pixels, linear_taps, weighted_taps
 from crosschip.preprocessing.value import Value
 
 if TYPE_CHECKING:
     from crosschip.preprocessing.preprocess import Preprocess
 
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+_LUMA = (0.299, 0.587, 0.114)
 """The weights of red, green and blue in gray (ITU-R BT.601), of OpenCV, Pillow and torchvision."""
+
+_HEIGHT, _WIDTH, _CHANNELS = 1, 2, 3
+"""The axes of pixels."""
 
 
 def preprocess(b: Builder, picture: Operand, settings: Preprocess) -> Operand:
@@ -40,133 +42,173 @@ def preprocess(b: Builder, picture: Operand, settings: Preprocess) -> Operand:
         The result, as the settings describe it.
     """
     axes = _axes(b, picture, settings)
-    pixels = _resampled(b, picture, axes, settings)
-    padding = _padding(b, axes)
-    if padding is not None:
-        value = np.array(settings.pad_value, np.float32)
-        value = value[::-1].copy() if settings.color == "BGR" else value
-        pixels = b.add(Where, padding, b.constant(value), pixels)
-    axis = 3
+    pixels = _padded(b, _resampled(b, picture, axes, settings), axes, settings)
+    pixels = _normalized(b, pixels, settings)
+    channels = _CHANNELS
     if settings.layout == "NCHW":
-        pixels, axis = b.add(Transpose, pixels, (0, 3, 1, 2)), 1
-    if settings.color == "BGR":
-        pixels = b.add(Gather, pixels, b.constant(np.array([2, 1, 0])), axis)
-    return _converted(b, _normalized(b, pixels, axis, settings), settings)
+        pixels, channels = b.add(Transpose, pixels, (0, 3, 1, 2)), 1
+    if settings.color == "BGR":  # last, where engines copy whole planes
+        pixels = b.add(Gather, pixels, b.constant(np.array([2, 1, 0], np.int32)), channels)
+    return _converted(b, pixels, settings)
 
 
 def _axes(b: Builder, picture: Operand, settings: Preprocess) -> tuple[Axis, Axis]:
     """Return height and width as they are resized, padded and cropped."""
-    sizes = [Value.of_size(b, picture, axis) for axis in (1, 2)]
+    sizes = [Value.of_size(b, picture, axis) for axis in (_HEIGHT, _WIDTH)]
     resized = _resized_sizes(b, sizes, settings)
-    axes = []
-    for number, (size, new) in enumerate(zip(sizes, resized, strict=True)):
-        output, offset, least = new, Value(b, np.array([0])), new.number
-        if settings.resize is not None:
-            box = Value(b, np.array([settings.resize[number]]))
-            least = settings.resize[number]
-            if settings.fit == "longer":
-                output = box
-                if settings.position == "center":
-                    offset = offset - (box - new) // 2
-        pads = settings.fit == "longer" and settings.resize is not None
-        if settings.crop is not None:
-            crop = settings.crop[number]
-            offset = offset + _crop_offset(output, crop)
-            output = Value(b, np.array([crop]))
-            pads = pads or least is None or least < crop
-        axes.append(Axis(size, new, output, offset, pads))
-    return axes[0], axes[1]
+    height, width = (
+        _axis(b, number, sizes[number], resized[number], settings) for number in (0, 1)
+    )
+    return height, width
+
+
+def _axis(b: Builder, number: int, size: Value, resized: Value, settings: Preprocess) -> Axis:
+    """Return one axis as it is padded and cropped; `number` is its index in sizes."""
+    output, offset, least, pads = resized, Value(b, 0), resized.number, False
+    if settings.resize is not None:
+        least = settings.resize[number]
+        if settings.fit == "longer":
+            pads, output = True, Value(b, least)
+            if settings.position == "center":
+                offset = -((output - resized) // 2)
+    if settings.crop is not None:
+        crop = settings.crop[number]
+        offset = offset + _crop_offset(output, crop)
+        output = Value(b, crop)
+        pads = pads or least is None or least < crop
+    return Axis(size, resized, output, offset, pads)
 
 
 def _resized_sizes(b: Builder, sizes: Sequence[Value], settings: Preprocess) -> Sequence[Value]:
     """Return the height and width of the resized picture."""
     if settings.resize is None:
         return sizes
-    box = [Value(b, np.array([number])) for number in settings.resize]
     if settings.fit == "stretch":
-        return box
+        return [Value(b, number) for number in settings.resize]
     resized = []
-    for size, other, side, other_side in zip(sizes, sizes[::-1], box, box[::-1], strict=True):
+    for number, (size, other) in enumerate(zip(sizes, sizes[::-1], strict=True)):
+        side, other_side = settings.resize[number], settings.resize[1 - number]
         if settings.fit == "shorter":
-            resized.append((other_side * size // other.at_least(1)).at_least(side))
+            resized.append((size * other_side // other).at_least(side))
         else:
-            nearest = (other_side * size * 2 + other) // (other * 2).at_least(1)
+            nearest = (size * (2 * other_side) + other) // (other * 2)
             resized.append(nearest.at_most(side).at_least(1))
     return resized
 
 
 def _crop_offset(size: Value, crop: int) -> Value:
     """Return where a centered crop begins: half the difference, as torchvision rounds it."""
-    more = (size - crop).at_least(0)
-    fewer = (size * -1 + crop).at_least(0)
+    more, fewer = (size - crop).at_least(0), (-size + crop).at_least(0)
     half = more // 2
-    is_odd_half = half - half // 2 * 2
-    return (more + is_odd_half) // 2 - fewer // 2
+    is_odd = half - half // 2 * 2
+    return (more + is_odd) // 2 - fewer // 2
 
 
 def _resampled(
     b: Builder, picture: Operand, axes: tuple[Axis, Axis], settings: Preprocess
 ) -> Operand:
-    """Return the pixels of the output in whole numbers, float32 [N, height, width, channels]."""
-    numbers: Sequence[int] = (1, 2)
-    if settings.interpolation == "cubic" and settings.antialias:
-        numbers = (2, 1)  # Pillow saturates after the width, so the order matters
-    pixels, is_real = picture, False
-    for number in numbers:
-        axis = axes[number - 1]
-        if axis.output is axis.size:
-            continue
-        indices, weights = taps(b, axis, settings.interpolation, settings.antialias)
-        pixels = b.add(Gather, pixels, indices.operand, number)
-        if weights is not None:
-            pixels = pixels if is_real else _real(b, pixels, settings)
-            pixels, is_real = _weighted(b, pixels, weights.operand, number + 1), True
-            if settings.interpolation == "cubic" and settings.antialias:
-                pixels = b.add(Clip, b.add(Floor, b.add(Add, pixels, 0.5)), 0.0, 255.0)
-    if not is_real:
-        return _real(b, pixels, settings)
-    pixels = b.add(Floor, b.add(Add, pixels, 0.5))
-    return b.add(Clip, pixels, 0.0, 255.0) if settings.interpolation == "cubic" else pixels
+    """Return the pixels of the output, as whole numbers in float32."""
+    method = settings.interpolation, settings.antialias
+    copied = [copied_pixels(axis, *method) for axis in axes]
+    if copied[0] is not None and copied[1] is not None:
+        for number, axis, indices in zip((_HEIGHT, _WIDTH), axes, copied, strict=True):
+            if axis.output is not axis.size:
+                picture = b.add(Gather, picture, indices.integers, number)
+        return _real(b, picture, settings)
+    if method == ("linear", False):
+        return _rounded(b, _bilinear(b, picture, axes, settings))
+    if method == ("cubic", True):  # as in torchvision: the order matters, since values saturate
+        pixels = _weighted_sums(b, picture, _WIDTH, axes[1], settings)
+        pixels = _saturated(b, _rounded(b, pixels))
+        pixels = _weighted_sums(b, pixels, _HEIGHT, axes[0], settings)
+    else:
+        pixels = _weighted_sums(b, picture, _HEIGHT, axes[0], settings)
+        pixels = _weighted_sums(b, pixels, _WIDTH, axes[1], settings)
+    pixels = _rounded(b, pixels)
+    return _saturated(b, pixels) if settings.interpolation == "cubic" else pixels
 
 
-def _weighted(b: Builder, pixels: Operand, weights: Operand, axis: int) -> Operand:
-    """Return sums along an axis, weighted by weights for the axis before and this one."""
-    assert pixels.type.shape is not None, "pictures have four axes"
-    after = range(2, 2 + len(pixels.type.shape) - axis - 1)
-    factors = b.add(Unsqueeze, weights, tuple(after))
-    return b.add(ReduceSum, b.add(Mul, pixels, factors), (axis,), False)
+def _bilinear(
+    b: Builder, picture: Operand, axes: tuple[Axis, Axis], settings: Preprocess
+) -> Operand:
+    """Return the bilinear interpolation between the four pixels around each output pixel.
+
+    The pixels are gathered as bytes, so that only those that are needed become reals.
+    """
+    above, below, down = linear_taps(axes[0])
+    left, right, across = linear_taps(axes[1])
+    rows = [b.add(Gather, picture, indices.integers, _HEIGHT) for indices in (above, below)]
+    columns = []
+    for indices in (left.integers, right.integers):
+        first, second = (_real(b, b.add(Gather, row, indices, _WIDTH), settings) for row in rows)
+        columns.append(_between(b, first, second, down.shaped(1, -1, 1, 1)))
+    return _between(b, *columns, across.shaped(1, 1, -1, 1))
+
+
+def _between(b: Builder, first: Operand, second: Operand, weight: Value) -> Operand:
+    """Return the weighted mean of two operands, with the weight of the second."""
+    change = b.add(Mul, b.add(Sub, second, first), weight.operand)
+    return b.add(Add, first, change)
+
+
+def _weighted_sums(
+    b: Builder, pixels: Operand, number: int, axis: Axis, settings: Preprocess
+) -> Operand:
+    """Return the sums of the weighted taps along an axis."""
+    indices, weights = weighted_taps(axis, settings.interpolation, settings.antialias)
+    gathered = _real(b, b.add(Gather, pixels, indices.integers, number), settings)
+    factors = b.add(Unsqueeze, weights.operand, range(2, 2 + _CHANNELS - number))
+    return b.add(ReduceSum, b.add(Mul, gathered, factors), (number + 1,), False)
+
+
+def _rounded(b: Builder, pixels: Operand) -> Operand:
+    """Return the nearest whole numbers, a half up."""
+    return b.add(Floor, b.add(Add, pixels, 0.5))
+
+
+def _saturated(b: Builder, pixels: Operand) -> Operand:
+    return b.add(Clip, pixels, 0.0, 255.0)
 
 
 def _real(b: Builder, pixels: Operand, settings: Preprocess) -> Operand:
-    """Return uint8 pixels [..., 3] as float32 with the channels of the output, but in RGB."""
+    """Return bytes [..., 3] as float32, and in gray if the model takes gray; float32 as it is."""
+    if pixels.type.element_type is ElementType.FLOAT32:
+        return pixels
     real = b.add(Cast, pixels, ElementType.FLOAT32)
     if settings.color != "GRAY":
         return real
-    assert real.type.shape is not None, "pictures have four axes"
-    gray = b.add(ReduceSum, b.add(Mul, real, _LUMA), (len(real.type.shape) - 1,), True)
-    return b.add(Floor, b.add(Add, gray, 0.5))
+    assert real.type.shape is not None, "its rank is known"
+    channels = len(real.type.shape) - 1
+    weighted = b.add(Mul, real, np.array(_LUMA, np.float32))
+    return _rounded(b, b.add(ReduceSum, weighted, (channels,), True))
 
 
-def _padding(b: Builder, axes: tuple[Axis, Axis]) -> Operand | None:
-    """Return which output pixels are padding, as booleans [height, width, 1], if any may be."""
+def _padded(b: Builder, pixels: Operand, axes: tuple[Axis, Axis], settings: Preprocess) -> Operand:
+    """Return the pixels with the value of padding outside the picture."""
     masks = []
-    for axis, shape in zip(axes, ((1, 2), (0, 2)), strict=True):
+    for axis, shape in zip(axes, ((1, -1, 1, 1), (1, 1, -1, 1)), strict=True):
         if axis.pads:
-            pixels = axis.pixels()
-            inside = pixels.at_least(0).at_most(axis.resized - 1)
-            masks.append(b.add(Unsqueeze, b.add(NotEqual, pixels.operand, inside.operand), shape))
-    return b.add(Or, *masks) if len(masks) == 2 else next(iter(masks), None)
+            is_outside = (axis.pixels() - axis.inside()).magnitude().at_most(1)
+            masks.append(b.add(Cast, is_outside.shaped(*shape).operand, ElementType.BOOL))
+    if not masks:
+        return pixels
+    is_padding = b.add(Or, *masks) if len(masks) > 1 else masks[0]
+    return b.add(Where, is_padding, _per_channel(settings, settings.pad_value), pixels)
 
 
-def _normalized(b: Builder, pixels: Operand, axis: int, settings: Preprocess) -> Operand:
+def _normalized(b: Builder, pixels: Operand, settings: Preprocess) -> Operand:
     """Return `(pixels - mean) * scale`, as one multiplication and one addition."""
-    scale = np.array(settings.scale, np.float64)
+    scale = np.array(settings.scale)
     bias = -np.array(settings.mean) * scale
-    for operator, parameter, neutral in ((Mul, scale, 1), (Add, bias, 0)):
-        if (parameter != neutral).any():
-            shape = (-1,) + (1,) * (3 - axis)
-            pixels = b.add(operator, pixels, parameter.astype(np.float32).reshape(shape))
-    return pixels
+    if (scale != 1).any():
+        pixels = b.add(Mul, pixels, _per_channel(settings, scale))
+    return b.add(Add, pixels, _per_channel(settings, bias)) if bias.any() else pixels
+
+
+def _per_channel(settings: Preprocess, numbers: Iterable[float]) -> Array:
+    """Return numbers for the model's channels as [1, 1, 1, channels] of the picture's order."""
+    in_order = np.array([*numbers], np.float32).reshape(1, 1, 1, -1)
+    return np.ascontiguousarray(in_order[..., ::-1]) if settings.color == "BGR" else in_order
 
 
 def _converted(b: Builder, pixels: Operand, settings: Preprocess) -> Operand:

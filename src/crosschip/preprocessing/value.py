@@ -1,4 +1,4 @@
-"""Arrays that are known when a graph is built, or computed in it."""
+"""Numbers that are known when a graph is built, or computed in it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.reduction import ReduceSum
-from crosschip.ops.standard.unary import Abs
-
-Operator = OperatorClass
-Scalar = int | float
+from crosschip.ops.standard.unary import Abs, Floor
 
 
 class Value:
-    """Array of int64 or float32: known, or an operand that the graph computes.
+    """Array of float32 that is known, or an operand that the graph computes.
 
-    Arithmetic on known arrays is done at once; other arithmetic adds operations to the builder.
+    Arithmetic on known arrays is done at once; other arithmetic adds operations to the builder. It
+    is in float32 because that is what all devices have, and exact for integers up to 2 ** 24.
 
     Attributes:
         content: the array or the operand.
@@ -32,50 +30,68 @@ class Value:
 
     __slots__ = ("_b", "content")
 
-    def __init__(self, b: Builder, content: Array | Operand) -> None:
+    def __init__(self, b: Builder, content: Array | Operand | float) -> None:
         self._b = b
-        self.content = content
+        self.content = (
+            content if isinstance(content, Operand) else np.atleast_1d(np.float32(content))
+        )
 
     @classmethod
     def of_size(cls, b: Builder, operand: Operand, axis: int) -> Value:
-        """Return the size of an operand of known rank along an axis, as int64 [1]."""
+        """Return the size of an operand of known rank along an axis, as a list of one."""
         assert operand.type.shape is not None, "the rank is known"
         size = operand.type.shape[axis]
         if isinstance(size, int):
-            return cls(b, np.array([size]))
-        return cls(b, b.add(Gather, b.add(ShapeOf, operand), b.constant(np.array([axis])), 0))
+            return cls(b, size)
+        size_list = b.add(
+            Gather, b.add(ShapeOf, operand, ElementType.INT32), b.constant(np.array([axis])), 0
+        )
+        return cls(b, b.add(Cast, size_list, ElementType.FLOAT32))
+
+    def known(self, number: float) -> Value:
+        """Return a number as a list of one."""
+        return Value(self._b, number)
 
     @property
-    def number(self) -> int | None:
+    def number(self) -> float | None:
         """Return the only element if it is known."""
-        return None if isinstance(self.content, Operand) else int(self.content.item())
+        return None if isinstance(self.content, Operand) else float(self.content.item())
 
     @property
     def operand(self) -> Operand:
-        """Return the value as an operand."""
+        """Return the value as an operand of float32."""
         return self.content if isinstance(self.content, Operand) else self._b.constant(self.content)
 
-    def __add__(self, other: Value | Scalar) -> Value:
+    @property
+    def integers(self) -> Operand:
+        """Return the value, of integers, as an operand of int32."""
+        if isinstance(self.content, Operand):
+            return self._b.add(Cast, self.content, ElementType.INT32)
+        return self._b.constant(self.content.astype(np.int32))
+
+    def __add__(self, other: Value | float) -> Value:
         return self._apply(other, Add, np.add)
 
-    def __sub__(self, other: Value | Scalar) -> Value:
+    def __sub__(self, other: Value | float) -> Value:
         return self._apply(other, Sub, np.subtract)
 
-    def __mul__(self, other: Value | Scalar) -> Value:
+    def __mul__(self, other: Value | float) -> Value:
         return self._apply(other, Mul, np.multiply)
 
-    def __truediv__(self, other: Value | Scalar) -> Value:
+    def __truediv__(self, other: Value | float) -> Value:
         return self._apply(other, Div, np.divide)
 
-    def __floordiv__(self, other: Value | Scalar) -> Value:
-        """Return the quotient of integers that are not negative, rounded down; 0 if by 0."""
-        return self._apply(other, Div, lambda a, b: np.where(b == 0, 0, a // np.maximum(b, 1)))
+    def __floordiv__(self, other: Value | float) -> Value:
+        return (self / other)._map(np.floor, Floor)
 
-    def at_least(self, other: Value | Scalar) -> Value:
+    def __neg__(self) -> Value:
+        return self * -1
+
+    def at_least(self, other: Value | float) -> Value:
         """Return the greater value, element by element."""
         return self._apply(other, Max, np.maximum)
 
-    def at_most(self, other: Value | Scalar) -> Value:
+    def at_most(self, other: Value | float) -> Value:
         """Return the lesser value, element by element."""
         return self._apply(other, Min, np.minimum)
 
@@ -83,13 +99,9 @@ class Value:
         """Return the absolute values."""
         return self._map(np.abs, Abs)
 
-    def real(self) -> Value:
-        """Return integers as float32."""
-        return self._map(lambda a: a.astype(np.float32), Cast, ElementType.FLOAT32)
-
-    def as_column(self) -> Value:
-        """Return a list [n] as a column [n, 1]."""
-        return self._map(lambda a: a[:, None], Unsqueeze, (1,))
+    def shaped(self, *shape: int) -> Value:
+        """Return the value in another shape, of which one size may be -1."""
+        return self._map(lambda a: a.reshape(shape), Reshape, shape)
 
     def row_sums(self) -> Value:
         """Return the sum of each row [n, m] as a column [n, 1]."""
@@ -97,28 +109,26 @@ class Value:
 
     def numbers(self) -> Value:
         """Return 0, 1, … up to but excluding a size."""
-        if isinstance(self.content, Operand):
-            zero, one = (self._b.constant(np.array([n])) for n in (0, 1))
-            return Value(self._b, self._b.add(Range, zero, self.content, one))
-        return Value(self._b, np.arange(self.content.item()))
+        if not isinstance(self.content, Operand):
+            return Value(self._b, np.arange(self.content.item(), dtype=np.float32))
+        zero, one = (self._b.constant(np.array([n], np.int32)) for n in (0, 1))
+        numbers = self._b.add(Range, zero, self.integers, one)
+        return Value(self._b, self._b.add(Cast, numbers, ElementType.FLOAT32))
 
     def _map(
-        self, compute: Callable[[Array], Any], operator: Operator, *parameters: object
+        self, compute: Callable[[Array], Any], operator: OperatorClass, *parameters: object
     ) -> Value:
         if isinstance(self.content, Operand):
             return Value(self._b, self._b.add(operator, self.content, *parameters))
         return Value(self._b, compute(self.content))
 
     def _apply(
-        self, other: Value | Scalar, operator: Operator, compute: Callable[[Array, Array], Any]
+        self,
+        other: Value | float,
+        operator: OperatorClass,
+        compute: Callable[[Array, Array], Any],
     ) -> Value:
-        if not isinstance(other, Value):
-            dtype = (
-                self.content.type.element_type.dtype
-                if isinstance(self.content, Operand)
-                else self.content.dtype
-            )
-            other = Value(self._b, np.array(other, dtype))
-        if isinstance(self.content, Operand) or isinstance(other.content, Operand):
-            return Value(self._b, self._b.add(operator, self.operand, other.operand))
-        return Value(self._b, compute(self.content, other.content))
+        second = other if isinstance(other, Value) else Value(self._b, other)
+        if isinstance(self.content, Operand) or isinstance(second.content, Operand):
+            return Value(self._b, self._b.add(operator, self.operand, second.operand))
+        return Value(self._b, compute(self.content, second.content))
