@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, InputError, Operand
+from crosschip.ir import Array, DeviceError, InputError, Operand
 from crosschip.ir.dimension import name_of
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.shapes.padding import rows_of
@@ -45,6 +45,7 @@ class Batching:
         (self.name,) = names
         self.operand = inputs[self.name]
         self._run = compiled.run
+        self._accepted: Array | None = None
         self._constants = dict(constants)
         rows = self._rows(compiled)
         self.is_open = rows is not None
@@ -99,7 +100,7 @@ class Batching:
             take it.
 
         Raises:
-            DeviceError: a device failed.
+            DeviceError: a device failed, also for a file that it had computed.
         """
         results: list[Outputs | InputError] = [InputError()] * len(rows)
         for indices in self._groups(rows):
@@ -123,12 +124,24 @@ class Batching:
         batch = np.concatenate(group) if len(group) > 1 else group[0]
         try:
             outputs = self._run({**self._constants, self.name: batch})
-        except InputError as error:
-            if len(group) == 1:
-                return [error]
-            # Values may be wrong in one of them alone, such as an index out of range.
-            return [self._run_group(rows, [index])[0] for index in indices]
+        except (InputError, DeviceError) as error:
+            if len(group) > 1:  # one of them may be bad, such as one with an index out of range
+                return [self._run_group(rows, [index])[0] for index in indices]
+            if isinstance(error, DeviceError) and not self._works():
+                raise
+            return [InputError(str(error))]
+        self._accepted = group[-1]
         return [self._row(outputs, position) for position in range(len(group))]
+
+    def _works(self) -> bool:
+        """Return whether the device still computes what it did: then a file is bad, not it."""
+        if self._accepted is None:
+            return False
+        try:
+            self._run({**self._constants, self.name: self._accepted})
+        except DeviceError:
+            return False
+        return True
 
     def _row(self, outputs: Mapping[str, Any], position: int) -> Outputs:
         row = {}

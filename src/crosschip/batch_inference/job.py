@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-import msgspec
-
 from crosschip.batch_inference.classes import Classes
 from crosschip.batch_inference.mapping import BATCH_SIZE, FileResult, Mapper, OnError, log_skipped
 from crosschip.batch_inference.result_files import RESULTS, Format, ResultLog, array_files
 from crosschip.ir import Array, InputError
 from crosschip.ir.closing import Closing
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.file_queries import StrPath
 from crosschip.ir.version import VERSION
 from crosschip.preprocessing import Preprocess
 from crosschip.progress import task
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.plain import from_plain, to_plain
 
 MANIFEST = "job.json"
 
@@ -35,7 +36,8 @@ _Stamped = tuple[str, int, int]
 -1 for both if there is none."""
 
 
-class _Manifest(msgspec.Struct):
+@dataclass(frozen=True)
+class _Manifest:
     """The manifest of a job.
 
     Attributes:
@@ -45,8 +47,8 @@ class _Manifest(msgspec.Struct):
     """
 
     crosschip: str
-    settings: dict[str, object]
-    files: list[_Stamped]
+    settings: Mapping[str, object]
+    files: tuple[_Stamped, ...]
 
 
 class BatchJob(Closing):
@@ -192,10 +194,10 @@ class BatchJob(Closing):
         """
         path = self._folder / MANIFEST
         try:
-            earlier = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+            earlier = from_plain(_Manifest, json.loads(path.read_bytes()))
         except FileNotFoundError:
-            earlier = _Manifest("", manifest.settings, [])
-        except msgspec.MsgspecError as error:
+            earlier = _Manifest("", manifest.settings, ())
+        except ValueError as error:
             raise InputError(f"{path}: is damaged ({error}); {_OTHER_FOLDER}") from None
         self._check_settings(manifest.settings, earlier.settings)
         count = self._log.read([path for path, _, _ in earlier.files])
@@ -204,7 +206,7 @@ class BatchJob(Closing):
             count -= count % self._batch_size
         rows = self._log.truncate(count)
         if manifest != earlier:
-            write_user_file(path, [msgspec.json.encode(manifest)])
+            write_user_file(path, [json.dumps(to_plain(manifest)).encode()])
         return rows
 
     def _check_settings(self, now: Mapping[str, object], then: Mapping[str, object]) -> None:
@@ -242,16 +244,16 @@ class BatchJob(Closing):
             ) from None
 
 
-def _stamped(paths: Sequence[str]) -> list[_Stamped]:
+def _stamped(paths: Sequence[str]) -> tuple[_Stamped, ...]:
     """Return the path, size and time of modification of files."""
-    stamped = []
+    stamped: list[_Stamped] = []
     for path in paths:
         try:
             status = os.stat(path)
             stamped.append((path, status.st_size, status.st_mtime_ns))
         except (OSError, ValueError):
             stamped.append((path, -1, -1))
-    return stamped
+    return tuple(stamped)
 
 
 def _text(value: object) -> str:
