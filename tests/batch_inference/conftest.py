@@ -74,3 +74,9 @@ def assert_expected(path: str, outputs: dict[str, Array]) -> None:
     assert list(outputs) == ["mean", "ends"]
     for name, array in expected(path).items():
         np.testing.assert_allclose(outputs[name], array, rtol=1e-6)
+
+
+def load_npz(path: Path) -> dict[str, Array]:
+    """The arrays of an `.npz` file."""
+    with np.load(path) as arrays:
+        return dict(arrays)

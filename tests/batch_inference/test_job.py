@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from tests.batch_inference.conftest import assert_expected, expected, write_pictures
+from tests.batch_inference.conftest import assert_expected, expected, load_npz, write_pictures
 
 from crosschip.batch_inference import BatchJob
 from crosschip.batch_inference.classes import Classes
@@ -59,7 +59,7 @@ def read(folder: Path, format: str) -> list[tuple[str, dict[str, Any] | None]]:
             files = {"mean": "0-mean.npy", "ends": "1-ends.npy"}
             outputs = {name: np.load(folder / file)[line["row"]] for name, file in files.items()}
         else:
-            outputs = dict(np.load(folder / line["arrays"]))
+            outputs = load_npz(folder / line["arrays"])
         results.append((path, outputs))
     return results
 

@@ -38,7 +38,7 @@ class Reader:
             builder.output("result", builder.input(name, TensorType(type_.element_type, shape)))
             model = preprocess.attach(builder.build())
             names = dict.fromkeys((*devices, "reference"))
-            self._preprocess = compile(model, [*names], threads=1)
+            self._preprocess = compile(model, [*names], threads=1, cache=False)
 
     def check(self, paths: Iterable[str]) -> None:
         """Raise InputError if there are pictures, but the input takes none."""
