@@ -14,6 +14,7 @@ import crosschip
 from crosschip.cli import _options
 from crosschip.cli._pictures import Pictures
 from crosschip.ir import Budget, Model
+from crosschip.preprocessing import is_picture
 from crosschip.progress import task
 from crosschip.runtime.artifact.container import Artifact, is_shipped
 from crosschip.runtime.cache.key import model_key
@@ -83,6 +84,13 @@ class Compilation(Pictures, Engines):
     def inputs(self, model: Model) -> dict[str, Any]:
         """Return the inputs of the options, and random ones for the others."""
         return _options.inputs(model, self.input, _options.shapes(self.shape), self.seed)
+
+    @property
+    def takes_pictures(self) -> bool:
+        """Return whether the options make an input of the model take pictures."""
+        return self.preprocess() is not None or any(
+            map(is_picture, _options.files(self.input).values())
+        )
 
     def compile(
         self, model: Model, shapes: Mapping[str, Sequence[int]] | None = None, **more: Any

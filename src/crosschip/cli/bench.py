@@ -55,6 +55,10 @@ def command(
     else:
         threads = compilation.configuration().threads
         loaded = compilation.load(model)
+        if against and compilation.takes_pictures:
+            raise typer.BadParameter(
+                "engines run the file as it is, which takes no pictures", param_hint="--against"
+            )
         inputs = compilation.inputs(loaded)
         for engine in filter(None, against.split(",")):
             with task(f"compiling with {engine} directly"):

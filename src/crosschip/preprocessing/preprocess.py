@@ -271,8 +271,8 @@ def _check_result(name: str, type_: TensorType, result: TensorType) -> None:
         raise InputError(
             f"input {name!r} is {type_}, but element_type is {result.element_type}; leave it out"
         )
-    for size, made in zip(type_.shape or (), result.shape or (), strict=False):
-        if isinstance(size, int) and made != size:
+    for size, actual in zip(type_.shape or (), result.shape or (), strict=False):
+        if isinstance(size, int) and actual != size:
             raise InputError(
                 f"input {name!r} is {type_}, but preprocessed pictures are {result}; set resize, "
                 f"or crop, to the size that the model takes"
@@ -282,8 +282,8 @@ def _check_result(name: str, type_: TensorType, result: TensorType) -> None:
 def _splice(model: Model, name: str, builder: Builder, result: Operand) -> Model:
     """Return a model that reads the result of the builder's operations in place of an input."""
     sizes = {
-        symbol_name: made
-        for size, made in zip(
+        symbol_name: actual
+        for size, actual in zip(
             model.inputs[name].type.shape or (), result.type.shape or (), strict=False
         )
         if (symbol_name := name_of(size)) is not None

@@ -9,13 +9,16 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand
 from crosschip.ir.builder import OperatorClass
-from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Abs, Floor
+
+_MAX_EXACT = 2**24
+"""The number up to which float32 has all integers."""
 
 
 class Value:
@@ -112,7 +115,8 @@ class Value:
         if not isinstance(self.content, Operand):
             return Value(self._b, np.arange(self.content.item(), dtype=np.float32))
         zero, one = (self._b.constant(np.array([n], np.int32)) for n in (0, 1))
-        numbers = self._b.add(Range, zero, self.integers, one)
+        end = self._b.add(Clip, self.integers, 0, _MAX_EXACT)  # engines must know the bounds
+        numbers = self._b.add(Range, zero, end, one)
         return Value(self._b, self._b.add(Cast, numbers, ElementType.FLOAT32))
 
     def _map(
