@@ -23,6 +23,8 @@ PACKAGES = (
     "crosschip.ir",
     "crosschip.ops",
     "crosschip.hal",
+    "crosschip.progress",
+    "crosschip.bench",
     "crosschip.opdef",
     "crosschip.conformance",
     "crosschip.apis.nnadapter",

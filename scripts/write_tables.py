@@ -332,9 +332,9 @@ Generated from the commands by `scripts/write_tables.py`; do not edit.
 
 Every command takes `--json`, which prints one JSON document and nothing else, and `--help`. The
 exit status is 1 on an error, which `--json` prints as `{"error": …, "type": …}`, 2 on wrong usage
-and 130 after Ctrl-C. A terminal
-shows tables with rules and the progress of long work; a pipe or file gets aligned plain text of any
-width, and standard error a line of progress from time to time.
+and 130 after Ctrl-C. A terminal shows tables with rules, and
+[bars](how-to/notebooks.md#progress) for what takes longer than a second; a pipe or file gets
+aligned plain text of any width, and standard error a line of progress from time to time.
 
 `crosschip --version` prints the version; `crosschip --install-completion` makes the shell
 complete commands, options, devices and operators.

@@ -4,4 +4,10 @@
 - `peers`: opens a model file with an engine directly, without crosschip.
 - `onnxruntime`, `openvino`: the engines.
 - `agreement`: compares their outputs.
+- `results`: the times and errors, which print as tables and show in notebooks; `benchmark` times
+  compiled models in Python.
 """
+
+from crosschip.bench.results import Benchmark, benchmark
+
+__all__ = ["Benchmark", "benchmark"]

@@ -13,6 +13,7 @@ import numpy as np
 from crosschip.accuracy.error import UNIT
 from crosschip.bisect.comparison import Difference
 from crosschip.bisect.parts import Part
+from crosschip.drawing.tables import Table, to_html
 from crosschip.ir import Model, Operation
 from crosschip.ir.text import is_inline, legible
 from crosschip.ops import Operator
@@ -171,6 +172,15 @@ class Report:
             "notes": self.notes,
             "whole": self.whole,
         }
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (operator.manner, operator.title, operator.detail, format_error(operator.error))
+            for operator in self.failing_operators
+        ]
+        table = Table("Culprits", ("manner", "operations", "detail", f"error ({UNIT})"), rows)
+        notes = [self.summary, *self.notes]
+        return to_html(f"{self.model.name} on {self.device}", [table] if rows else [], notes)
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write the page, and for each failing operator a model with inputs that reproduces it.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from crosschip.accuracy.error import UNIT
 from crosschip.bench.agreement import errors_against
 from crosschip.bench.peers import PeerRun, open_peer
+from crosschip.bench.results import OURS, Benchmark
 from crosschip.bench.timing import Timing, interleave
 from crosschip.cli import _options
 from crosschip.cli._compiling import Compilation, load_compiled_file, with_options
@@ -22,7 +20,6 @@ from crosschip.ir.types import FLOATS, NARROW_FLOATS
 from crosschip.progress import task
 from crosschip.runtime.artifact.container import is_shipped
 
-OURS = "crosschip"
 _REAL = FLOATS | NARROW_FLOATS
 
 _MEANINGFUL = ("model", "runs", "input", "shape", "seed", "budget", "as_json")
@@ -75,12 +72,15 @@ def command(
         outputs = compiled.run(inputs)
         theirs = {engine: run() for engine, run in peers.items()}
         errors = errors_against(theirs, outputs, loaded, inputs, run_once) if theirs else {}
-    report = _report(seconds, errors)
-    report.update(model=str(model), runs=runs, threads=threads, not_finite=_not_finite(outputs))
+    timings = {name: Timing.of(times) for name, times in seconds.items()}
+    result = Benchmark(str(model), runs, threads, timings, errors, _not_finite(outputs))
     if as_json:
-        document(report)
+        document(result.document())
     else:
-        _print(report)
+        title, columns, rows, numbers = result.table()
+        table(title, columns, rows, ",".join(numbers))
+        for note in result.notes():
+            console.print(note, highlight=False)
 
 
 def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
@@ -93,61 +93,3 @@ def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
             if any(counts.values()):
                 counts_by_output[name] = counts | {"elements": value.size}
     return counts_by_output
-
-
-def _report(seconds: Mapping[str, list[float]], errors: Mapping[str, float]) -> dict[str, object]:
-    timings = {name: Timing.of(times) for name, times in seconds.items()}
-    ours = timings[OURS]
-    return {
-        OURS: asdict(ours),
-        "error_unit": UNIT,
-        "against": {
-            engine: {
-                **asdict(timings[engine]),
-                "ratio": timings[engine].median_ms / ours.median_ms,
-                "error": error if math.isfinite(error) else None,
-            }
-            for engine, error in errors.items()
-        },
-    }
-
-
-def _shown(error: float | None) -> str:
-    return "infinite" if error is None else f"{error:.1e}"
-
-
-def _print(report: Mapping[str, object]) -> None:
-    ours, against = report[OURS], report["against"]
-    assert isinstance(ours, dict), "_report made it"
-    assert isinstance(against, dict), "_report made it"
-    columns = ("engine", "median ms", "90 % ms", "best ms", "ratio to ours", "our error")
-    rows = [
-        (
-            name,
-            f"{t['median_ms']:.3f}",
-            f"{t['p90_ms']:.3f}",
-            f"{t['best_ms']:.3f}",
-            f"{t.get('ratio', 1):.3f}",
-            _shown(t["error"]) if "error" in t else "",
-        )
-        for name, t in {OURS: ours, **against}.items()
-    ]
-    compared = len(columns) if against else 4
-    table(
-        f"{report['model']}: {report['runs']} runs each, "
-        + (f"{report['threads']} threads" if report["threads"] else "threads left to the engines"),
-        columns[:compared],
-        [row[:compared] for row in rows],
-        numbers=",".join(columns[1:]),
-    )
-    if against:
-        console.print(f"our error against the engine: {UNIT}", highlight=False)
-    not_finite = report["not_finite"]
-    assert isinstance(not_finite, dict), "the command made it"
-    for name, counts in not_finite.items():
-        listed = ", ".join(f"{counts[kind]} {kind}" for kind in ("nan", "infinite") if counts[kind])
-        console.print(
-            f"output {name!r} holds what is no number: {listed} of {counts['elements']} elements; "
-            f"what was timed may not be what you want to time",
-            highlight=False,
-        )

@@ -1,6 +1,5 @@
 """`crosschip explain`."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._show import console, document, print_error, table, write
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import Model, UnsupportedError
+from crosschip.runtime.placement.descriptions import placement_notes, placement_tables
 from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
@@ -138,52 +138,7 @@ def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:
 
 
 def _print(placement: Placement) -> None:
-    table(
-        "Segments",
-        ("device", "operations", "shapes", "reads", "makes"),
-        [
-            (
-                segment.device,
-                len(segment.operations),
-                way,
-                ", ".join(operand.name for operand in segment.inputs),
-                ", ".join(operand.name for operand in segment.outputs),
-            )
-            for segment, way in _segments(placement)
-        ],
-        numbers="operations",
-    )
-    alike = Counter(
-        (
-            d.type,
-            d.device or "nobody",
-            "\n".join(f"{name}: {text}" for name, text in d.reasons.items()),
-        )
-        for d in placement.all_decisions()
-    )
-    table(
-        "Operations",
-        ("operator", "count", "runs on", "why"),
-        [(type_, count, device, why) for (type_, device, why), count in sorted(alike.items())],
-        numbers="count",
-    )
-    settings = [
-        (device, name, "nothing: its engine has no such modes" if value is None else value)
-        for device, values in placement.settings.items()
-        for name, value in values.items()
-    ]
-    if settings:
-        table("What engines are told", ("device", "setting", "value"), settings)
-    if placement.conditions:
-        table(
-            "What devices need of each run",
-            ("device", "of", "from", "to"),
-            [(each.device, each.of, each.low, each.high) for each in placement.conditions],
-            numbers="from,to",
-        )
-    console.print(placement.summary(), highlight=False)
-    if placement.in_float:
-        names = ", ".join(placement.in_float)
-        console.print(f"in float32, by the mixed precision: {names}", highlight=False)
-    if placement.choice:
-        console.print(f"auto: {placement.choice}", highlight=False)
+    for title, columns, rows, numbers in placement_tables(placement):
+        table(title, columns, rows, ",".join(numbers))
+    for note in placement_notes(placement):
+        console.print(note, highlight=False)

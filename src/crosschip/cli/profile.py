@@ -45,7 +45,7 @@ def command(
         document({**profile.document(), "trace": str(trace) if trace else None})
         return
     for title, columns, rows, numbers in profile.tables(top or None):
-        table(title, columns, rows, numbers)
+        table(title, columns, rows, ",".join(numbers))
     console.print(
         f"a run takes {profile.seconds * 1e3:.3f} ms, the mean of {runs}"
         + (f"; the trace is in {trace}" if trace else ""),

@@ -12,7 +12,6 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, with_options
 from crosschip.cli._show import console, document, table, write
 from crosschip.ir import InputError
-from crosschip.ir.text import legible
 from crosschip.tuning.picture import picture
 from crosschip.tuning.search import Trial
 from crosschip.tuning.tuning import Tuning, tune
@@ -114,29 +113,7 @@ def _fields(trial: Trial) -> dict[str, object]:
 
 
 def _print(tuning: Tuning) -> None:
-    table(
-        f"{tuning.model}: an error of {tuning.accuracy:g} is allowed ({UNIT})",
-        ("variant", "error", "times as fast", "note"),
-        [
-            (
-                trial.variant.name,
-                "" if trial.error is None else f"{trial.error:.2e}",
-                "" if trial.speed is None else f"{trial.speed:.2f}",
-                legible(trial.short_reason)
-                or ("chosen" if trial is tuning.chosen else _note(trial, tuning)),
-            )
-            for trial in tuning.trials
-        ],
-        numbers="error,times as fast",
-    )
-    console.print(str(tuning), highlight=False)
-    if tuning.remembered:
-        console.print("found earlier, and remembered", highlight=False)
-
-
-def _note(trial: Trial, tuning: Tuning) -> str:
-    if trial.error is None:
-        return f"does not run: {legible(trial.short_reason)}"
-    if trial is tuning.chosen:
-        return "chosen"
-    return "" if trial.error <= tuning.accuracy else "too far off"
+    title, columns, rows, numbers = tuning.table()
+    table(title, columns, rows, ",".join(numbers))
+    for note in tuning.notes():
+        console.print(note, highlight=False)

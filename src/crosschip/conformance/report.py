@@ -9,6 +9,7 @@ from typing import Any
 
 from crosschip.conformance.cases import Case, use_in_words
 from crosschip.conformance.judge import Result, Verdict
+from crosschip.drawing.tables import Table, to_html
 from crosschip.hal import Options
 from crosschip.runtime.plain import to_plain
 
@@ -119,6 +120,22 @@ class Report:
         for entry in self.entries:
             grouped.setdefault(entry.operator, []).append(entry)
         return grouped
+
+    def _repr_html_(self) -> str:
+        verdicts = [verdict.value for verdict in Verdict if self.counts[verdict.value]]
+        rows = [
+            (name, *(_counts(entries)[verdict] or "" for verdict in verdicts))
+            for name, entries in self.by_operator().items()
+        ]
+        failures = [(entry.id, entry.detail, entry.use) for entry in self.failed]
+        tables = [Table("Operators", ("operator", *verdicts), rows, verdicts)]
+        if failures:
+            tables.append(Table("Failures", ("case", "detail", "use"), failures))
+        counts = ", ".join(f"{self.counts[name]} {name.replace('_', ' ')}" for name in verdicts)
+        notes = [f"{len(self.entries)} cases: {counts}"]
+        if not self.whole:
+            notes.append("the run was interrupted")
+        return to_html(f"Conformance of {self.title}", tables, notes)
 
     def document(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""

@@ -22,7 +22,11 @@ Source = Path | bytes
 
 
 class Importer(Protocol):
-    """Interface of an importer's module. Importing the module must be cheap."""
+    """Interface of an importer's module. Importing the module must be cheap.
+
+    A function `metadata`, which returns what a source says about itself as texts by name, is
+    optional; `crosschip info` shows these.
+    """
 
     def recognizes(self, source: Source) -> bool:
         """Return whether this importer reads the source, an existing file or folder or content."""
@@ -81,6 +85,25 @@ def load(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
         f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx file, or a folder with one of them"
     )
+
+
+def file_metadata(source: str | os.PathLike[str] | bytes) -> dict[str, str]:
+    """Return what a model's file says about itself: format, opset, producer and the like.
+
+    Args:
+        source: the path of a file or folder, or the content of a file, which `load` reads.
+
+    Raises:
+        ModelFileError: no importer reads it, or it is damaged.
+    """
+    content_or_path = _source(source)
+    for entry in sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name):
+        importer = entry.load()
+        if importer.recognizes(content_or_path):
+            # Importers of other packages need not have the function.
+            read = getattr(importer, "metadata", None)
+            return {} if read is None else dict(read(content_or_path))
+    raise ModelFileError(f"{source!r}: is not a model file that an importer knows")
 
 
 def _check_format(source: Source, where: str) -> None:

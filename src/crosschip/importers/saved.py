@@ -22,6 +22,11 @@ def recognizes(source: Path | bytes) -> bool:
         return False
 
 
+def metadata(source: Path | bytes) -> dict[str, str]:
+    """Return the format."""
+    return {"format": "crosschip's serialized model"}
+
+
 def load(source: Path | bytes) -> Model:
     """Read a saved model.
 

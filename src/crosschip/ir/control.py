@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+from crosschip.ir.dimension import Dim
 from crosschip.ir.errors import ModelError
 from crosschip.ir.frozen import set_field
 from crosschip.ir.model import Model, Operand, Operation
@@ -60,6 +61,13 @@ class ControlFlow(Operation):
     def captures(self) -> tuple[Operand, ...]:
         """Return the captured operands, in the order of the bodies' last inputs."""
         raise NotImplementedError(f"{self.type} does not say what its bodies read")
+
+    def multiply_adds(self) -> Dim:
+        """Return the sum for all bodies, each of which counts once."""
+        total: Dim = 0
+        for operation in (each for body in self.bodies for each in body.operations):
+            total = total + operation.multiply_adds()
+        return total
 
     def with_bodies(self, bodies: Sequence[Model]) -> Self:
         """Return the operation with other bodies and the same operands."""

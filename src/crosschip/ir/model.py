@@ -6,16 +6,20 @@ model shares its weights, and several threads can use a model at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from crosschip.ir.dimension import Dim, name_of
 from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelError
 from crosschip.ir.frozen import Frozen, set_field, setter
 from crosschip.ir.types import Array, Quantization, TensorType
+
+if TYPE_CHECKING:
+    from crosschip.summary import Summary
 
 
 class Operand(Frozen):
@@ -139,6 +143,13 @@ class Operation(Frozen):
             ModelError: an input breaks a rule of the operator; the message names the slot.
         """
         raise NotImplementedError(f"{self.type} does not infer its outputs")
+
+    def multiply_adds(self) -> Dim:
+        """Return the number of products that convolutions, matrix products and the like add up.
+
+        It is 0 for operators whose work is not in such sums.
+        """
+        return 0
 
     def with_inputs(
         self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...] | None = None
@@ -288,6 +299,23 @@ class Model(Frozen):
         for name, operand in self.outputs.items():
             if not operand.is_constant and operand not in known:
                 raise ModelError(f"model output {name!r} is {operand.name!r}, which nothing makes")
+
+    def summary(self, shapes: Mapping[str, Sequence[int | None] | int] | None = None) -> Summary:
+        """Summarize inputs, outputs, open sizes, operators, parameters, arithmetic and memory.
+
+        Args:
+            shapes: shapes of inputs or open sizes, as for `crosschip.compile`; numbers then replace
+                formulas.
+
+        Raises:
+            InputError: the shapes do not fit the model.
+        """
+        # By its name, since models do not depend on what is computed from them.
+        summary: Summary = import_module("crosschip.summary").summarize(self, shapes)
+        return summary
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def __str__(self) -> str:
         from crosschip.ir.text import to_text

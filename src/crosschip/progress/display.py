@@ -63,14 +63,17 @@ class Display(Observer):
         with self._condition:
             if task in self._tasks:
                 self._tasks.remove(task)
-            if not self._tasks:
-                self._stop()
+            thread = None if self._tasks else self._stop()
+        if thread is not None:
+            thread.join()
 
     def close(self) -> None:
         """Erase what is shown, and forget all tasks."""
         with self._condition:
             self._tasks.clear()
-            self._stop()
+            thread = self._stop()
+        if thread is not None:
+            thread.join()
 
     def draw(self, tasks: Sequence[Task]) -> None:
         """Show tasks in place of those that were drawn before."""
@@ -79,12 +82,14 @@ class Display(Observer):
     def erase(self) -> None:
         """Remove what was drawn."""
 
-    def _stop(self) -> None:
-        self._thread = None
+    def _stop(self) -> threading.Thread | None:
+        """Erase what is shown; return the thread that draws, which then ends."""
+        thread, self._thread = self._thread, None
         self._condition.notify_all()
         if self._drawn:
             self._drawn = []
             self.erase()
+        return thread
 
     def _run(self) -> None:
         """Draw until no task runs, or another thread draws."""
@@ -180,20 +185,24 @@ class NotebookBars(Display):
     def __init__(self) -> None:
         super().__init__()
         self._handle: Any = None
+        self._cell: object = None
 
     def draw(self, tasks: Sequence[Task]) -> None:
-        from IPython.display import display
-
-        data = {"text/plain": lines(tasks), "text/html": html_bars(tasks)}
-        if self._handle is None:
-            self._handle = display(data, raw=True, display_id=True)
-        else:
-            self._handle.update(data, raw=True)
+        self._update({"text/plain": lines(tasks), "text/html": html_bars(tasks)})
 
     def erase(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.update({"text/plain": "", "text/html": ""}, raw=True)
+        self._update({"text/plain": "", "text/html": ""})
+
+    def _update(self, data: dict[str, str]) -> None:
+        """Show data in the one output that each cell has for bars."""
+        from IPython import get_ipython
+        from IPython.display import display
+
+        cell = getattr(get_ipython(), "execution_count", None)
+        if self._handle is not None and self._cell == cell:
+            self._handle.update(data, raw=True)
+        else:
+            self._handle, self._cell = display(data, raw=True, display_id=True), cell
 
 
 def lines(tasks: Sequence[Task]) -> str:

@@ -420,6 +420,11 @@ class CompiledModel(TrackedRuns, Closing):
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
+    def _repr_html_(self) -> str:
+        from crosschip.runtime.placement.descriptions import placement_html
+
+        return placement_html(self.placement, f"Compiled model {self.name}")
+
     def _run_counted(
         self, run: Callable[[Mapping[str, Any]], dict[str, Any]], inputs: Mapping[str, Any]
     ) -> dict[str, Any]:
@@ -452,10 +457,9 @@ class CompiledModel(TrackedRuns, Closing):
             self._running.pop()
 
     def _encode(self) -> Iterator[bytes | memoryview]:
-        from crosschip.runtime.artifact.container import encode
-        from crosschip.runtime.artifact.header import KIND
+        from crosschip.runtime.artifact import container, header
 
-        return encode(KIND, *self._contents())
+        return container.encode(header.KIND, *self._contents())
 
     def _run_request(
         self,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from crosschip.drawing.columns import columns
+from crosschip.drawing.tables import Table, to_html
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.histogram import Latency
 
@@ -73,20 +75,21 @@ class Statistics:
         return asdict(self)
 
     def __str__(self) -> str:
+        return f"{self._heading}\n{columns(*self._table()[1:])}"
+
+    def _repr_html_(self) -> str:
+        return to_html(self._heading, [self._table()])
+
+    @property
+    def _heading(self) -> str:
         times = self.latency
-        lines = [
+        return (
             f"{self.calls} calls: median {times.p50:.3g} ms, 90 % {times.p90:.3g} ms, "
             f"99 % {times.p99:.3g} ms, longest {times.most:.3g} ms"
-        ]
-        rows = [_HEADINGS, *(_row(segment) for segment in self.segments)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = [
-                cell.ljust(width) if index in _TEXTS else cell.rjust(width)
-                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join(lines)
+        )
+
+    def _table(self) -> Table:
+        return Table("Segments", _HEADINGS, list(map(_row, self.segments)), _HEADINGS[3:])
 
 
 _HEADINGS = (
@@ -103,7 +106,6 @@ _HEADINGS = (
     "evicted",
     "padded",
 )
-_TEXTS = (0, 1, 2)
 
 
 def _row(segment: SegmentStatistics) -> tuple[str, ...]:

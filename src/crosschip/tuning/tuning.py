@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from crosschip.accuracy.error import UNIT
+from crosschip.drawing.tables import Table, to_html
 from crosschip.hal import Precision, Sizes
 from crosschip.importers import load
 from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.errors import install_command
 from crosschip.ir.shape_binding import shapes_and_sizes
+from crosschip.ir.text import legible
 from crosschip.passes import simplify
 from crosschip.passes.specialize import Specialize
 from crosschip.progress import task
@@ -68,6 +70,35 @@ class Tuning:
             f"{self.model}: {trial.variant.name}, with an error of {trial.error:.2g} where "
             f"{self.accuracy:g} is allowed ({UNIT}), {trial.speed:.2f} times as fast as in float32"
         )
+
+    def table(self) -> Table:
+        """Return the trials as a table."""
+        columns = ("variant", "error", "times as fast", "note")
+        rows = [
+            (
+                trial.variant.name,
+                "" if trial.error is None else f"{trial.error:.2e}",
+                "" if trial.speed is None else f"{trial.speed:.2f}",
+                legible(trial.short_reason) or self._note(trial),
+            )
+            for trial in self.trials
+        ]
+        title = f"{self.model}: an error of {self.accuracy:g} is allowed ({UNIT})"
+        return Table(title, columns, rows, columns[1:3])
+
+    def notes(self) -> Iterator[str]:
+        """Yield sentences: the choice, and whether it was stored."""
+        yield str(self)
+        if self.remembered:
+            yield "found earlier, and remembered"
+
+    def _note(self, trial: Trial) -> str:
+        if trial is self.chosen:
+            return "chosen"
+        return "too far off" if (trial.error or 0.0) > self.accuracy else ""
+
+    def _repr_html_(self) -> str:
+        return to_html("Tuning", [self.table()], self.notes())
 
 
 def tune(

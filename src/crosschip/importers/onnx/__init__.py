@@ -43,13 +43,29 @@ def load(source: Path | bytes) -> Model:
     """
     from crosschip.importers.onnx.graph import load_model
 
+    return load_model(_find(source))
+
+
+def metadata(source: Path | bytes) -> dict[str, str]:
+    """Return what a model says about itself: opset, producer, documentation and the like.
+
+    Raises:
+        ModelFileError: the file is missing or damaged.
+    """
+    from crosschip.importers.onnx.graph import read_metadata
+
+    return read_metadata(_find(source))
+
+
+def _find(source: Path | bytes) -> Path | bytes:
+    """Return the file of a model, or its content."""
     if isinstance(source, bytes):
-        return load_model(source)
+        return source
     files = _models(source)
     if len(files) > 1:
         listed = ", ".join(file.name for file in files)
         raise ModelFileError(f"{source}: has {len(files)} ONNX models: {listed}; name one")
-    return load_model(*files)
+    return files[0]
 
 
 def _models(path: Path) -> list[Path]:

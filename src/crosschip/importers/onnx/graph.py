@@ -24,7 +24,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
-from crosschip.ir.files import DataFile, Held
+from crosschip.ir.files import DataFile, Held, Source
 from crosschip.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 logger = logging.getLogger("crosschip")
@@ -43,8 +43,34 @@ def load_model(source: Path | bytes) -> Model:
     """Import a model from a file or its content; see `crosschip.importers.onnx.load`."""
     path = source if isinstance(source, Path) else None
     where = str(path or "the model in memory")
+    model, proto = _read(source, where)
+    name = path.stem if path is not None else text(proto.graph.name) or "model"
+    return _ModelImport(where, name, proto, TensorReader(model, path)).model()
+
+
+def read_metadata(source: Path | bytes) -> dict[str, str]:
+    """Return what a file says about itself; see `crosschip.importers.onnx.metadata`."""
+    where = str(source) if isinstance(source, Path) else "the model in memory"
+    _, proto = _read(source, where)
+    opsets = opsets_of(proto.opset_import)
+    fields = {
+        "format": f"ONNX, IR version {proto.ir_version}",
+        "opset": ", ".join(f"{domain or 'ai.onnx'} {opsets[domain]}" for domain in opsets),
+        "producer": f"{text(proto.producer_name)} {text(proto.producer_version)}".strip(),
+        "domain": text(proto.domain),
+        "model version": str(proto.model_version or ""),
+        "graph": text(proto.graph.name),
+        "documentation": text(proto.doc_string),
+        "functions": str(len(proto.functions) or ""),
+    }
+    fields |= {f"metadata {text(e.key)}": text(e.value) for e in proto.metadata_props}
+    return {name: value for name, value in fields.items() if value}
+
+
+def _read(source: Path | bytes, where: str) -> tuple[Source, ModelProto]:
+    """Open a file and parse all of it but large weights."""
     try:
-        model = Held(source) if isinstance(source, bytes) else DataFile(source)
+        model: Source = Held(source) if isinstance(source, bytes) else DataFile(source)
         if not model.size:
             raise ModelFileError(f"{where}: is empty; export or download it again")
         proto = ModelProto.FromString(without_weights(model))
@@ -54,8 +80,7 @@ def load_model(source: Path | bytes) -> Model:
         raise ModelFileError(
             f"{where}: is damaged or not an ONNX model; export or download it again"
         ) from None
-    name = path.stem if path is not None else text(proto.graph.name) or "model"
-    return _ModelImport(where, name, proto, TensorReader(model, path)).model()
+    return model, proto
 
 
 class _ModelImport:

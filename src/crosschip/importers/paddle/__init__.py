@@ -63,6 +63,24 @@ def load(source: Path | bytes) -> Model:
     )
 
 
+def metadata(source: Path | bytes) -> dict[str, str]:
+    """Return the format of a model and the version in it.
+
+    Raises:
+        ModelFileError: a file is missing or damaged.
+    """
+    from crosschip.importers.paddle import paddle2
+
+    if isinstance(source, Path) and source.suffix != files.LITE_SUFFIX:
+        source = files.find(source).program
+    where = str(source) if isinstance(source, Path) else "the model in memory"
+    content = _content(source) if isinstance(source, Path) else source
+    if files.is_lite_content(content):
+        return files.lite_metadata(content)
+    with _in_file(where):
+        return files.pir_metadata(content) or paddle2.metadata(content)
+
+
 def load_parts(
     program: Path | bytes,
     parameters: Path | bytes | None,

@@ -18,6 +18,7 @@ from crosschip.ir.files import DataFile
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
 _EXPORTED = "inference"  # the stem that Paddle's own tools give every model
 _PIR_MARK = re.compile(rb'"magic"\s*:\s*"pir"')
+_PIR_VERSION = re.compile(rb'"version"\s*:\s*(\d{1,9})')
 _PIR_MARK_WITHIN = 4096
 
 LITE_SUFFIX = ".nb"
@@ -80,6 +81,21 @@ def is_lite_content(content: bytes) -> bool:
     text = tool.partition(b"\0")[0]
     fits = version in _LITE_VERSIONS and 0 < size <= len(content) - LITE_HEAD.size
     return fits and bool(text) and text.isascii() and text.decode().isprintable()
+
+
+def lite_metadata(content: bytes) -> dict[str, str]:
+    """Return the versions in Paddle Lite's header."""
+    version, tool, _ = LITE_HEAD.unpack_from(content)
+    name = tool.partition(b"\0")[0].decode()
+    return {"format": f"Paddle Lite, format version {version}", "producer": f"opt {name}"}
+
+
+def pir_metadata(content: bytes) -> dict[str, str]:
+    """Return the version at the beginning of a Paddle 3 program; nothing for other content."""
+    if not contains_pir(content):
+        return {}
+    version = _PIR_VERSION.search(content, 0, _PIR_MARK_WITHIN)
+    return {"format": f"Paddle 3 (PIR){f', version {version[1].decode()}' if version else ''}"}
 
 
 def programs(path: Path) -> list[Path]:

@@ -101,8 +101,13 @@ class BlockDesc(Desc):
     ops: Annotated[Sequence[OpDesc], 4]
 
 
+class Version(Desc):
+    version: Annotated[int, 1]
+
+
 class ProgramDesc(Desc):
     blocks: Annotated[Sequence[BlockDesc], 1]
+    version: Annotated[Version, 4]
 
 
 AnyDesc = TypeVar("AnyDesc", bound=Desc)

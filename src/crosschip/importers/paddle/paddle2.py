@@ -48,6 +48,22 @@ _LIST_FIELDS = {
 _VARIANT_FIELDS = {1: "b", 2: "i", 3: "r"}
 
 
+def metadata(data: bytes) -> dict[str, str]:
+    """Return the version of a `ProgramDesc`.
+
+    Raises:
+        ModelError: the file is damaged.
+    """
+    number = messages.parse(ProgramDesc, data).version.version
+    release = f", written by Paddle {_release(number)}" if number else ""
+    return {"format": f"Paddle 2 (ProgramDesc){release}"}
+
+
+def _release(number: int) -> str:
+    """Return a version that Paddle encodes as `major * 1000000 + minor * 1000 + patch`."""
+    return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
+
+
 def read(data: bytes) -> Program:
     """Read a program from the bytes of the file.
 

@@ -71,6 +71,11 @@ class Attention(Operator):
     num_heads = integer(0)
     key_heads = integer(0)
 
+    def multiply_adds(self) -> Dim:
+        entries, heads, rows, size = self.with_heads_axis("query")
+        _, _, columns, value_size = self.with_heads_axis("value")
+        return entries * heads * rows * columns * (size + value_size)
+
     def infer_shape(self) -> Shape:
         query, key, value = (self.with_heads_axis(slot) for slot in ("query", "key", "value"))
         for slot, shape in (("key", key), ("value", value)):

@@ -75,6 +75,10 @@ class GroupQueryAttention(Operator):
     def output_count(self) -> int:
         return 3
 
+    def multiply_adds(self) -> Dim:
+        entries, tokens, width = self._rows("query")
+        return entries * tokens * width * shape_of(self.outputs[1])[2] * 2
+
     def infer_shape(self) -> Sequence[Shape]:
         entries, tokens, width = self._rows("query")
         if self.num_heads < 1 or self.key_heads < 1 or self.num_heads % self.key_heads:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ir.dimension import product
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.quantized import check_bias, check_quantized_bias
@@ -68,6 +69,9 @@ class Conv(_Convolution):
 
     def windows(self, kernel: Sequence[int]) -> Windows:
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
+
+    def multiply_adds(self) -> Dim:
+        return product(shape_of(self.outputs[0])) * product(shape_of(self.filter)[1:])
 
     def infer_shape(self) -> Shape:
         filter = require_rank(shape_of(self.filter), 2 + self.spatial_rank, "filter")
@@ -223,6 +227,9 @@ class ConvTranspose(_Convolution):
     output_padding = axis_integers(0)
     output_shape = optional_axis_integers()
     fuse_code = fuse()
+
+    def multiply_adds(self) -> Dim:
+        return product(shape_of(self.input)) * product(shape_of(self.filter)[1:])
 
     def infer_shape(self) -> Shape:
         rank = 2 + self.spatial_rank

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape
+from crosschip.ir.dimension import product
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.quantized import check_bias
@@ -59,6 +60,9 @@ class DeformableConv2D(Operator):
     def windows(self, kernel: Sequence[int]) -> Windows:
         """Return the windows for a kernel size, before deformation."""
         return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
+
+    def multiply_adds(self) -> Dim:
+        return product(shape_of(self.outputs[0])) * product(shape_of(self.filter)[1:])
 
     def infer_shape(self) -> Shape:
         batch, channels, *image = require_rank(shape_of(self.input), 4, "input")

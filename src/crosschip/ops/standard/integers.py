@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.dimension import product
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import require_rank, unify
@@ -53,6 +54,9 @@ class MatMulInteger(Operator):
     y = tensor(_BYTES)
     x_zero_point = optional_tensor(_BYTES, like="x")
     y_zero_point = optional_tensor(_BYTES, like="y")
+
+    def multiply_adds(self) -> Dim:
+        return product(shape_of(self.outputs[0])) * shape_of(self.x)[-1]
 
     def infer_element_type(self) -> ElementType:
         return ElementType.INT32
@@ -118,6 +122,9 @@ class ConvInteger(SpatialOperator):
     def windows(self, kernel: tuple[int, ...]) -> Windows:
         """Return the windows for a kernel size."""
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
+
+    def multiply_adds(self) -> Dim:
+        return product(shape_of(self.outputs[0])) * product(shape_of(self.filter)[1:])
 
     def infer_element_type(self) -> ElementType:
         return ElementType.INT32

@@ -46,6 +46,11 @@ class MatMul(Operator):
     transpose_x = flag(False)
     transpose_y = flag(False)
 
+    def multiply_adds(self) -> Dim:
+        shape = shape_of(self.x)
+        inner = shape[-2 if self.transpose_x and len(shape) > 1 else -1]
+        return product(shape_of(self.outputs[0])) * inner
+
     def infer_shape(self) -> Shape:
         return product_shape(shape_of(self.x), shape_of(self.y), self.transpose_x, self.transpose_y)
 
@@ -98,6 +103,9 @@ class FullyConnected(Operator):
     weight = tensor(FLOATS, like="input")
     bias = optional_tensor(FLOATS, like="input")
     fuse_code = fuse()
+
+    def multiply_adds(self) -> Dim:
+        return product(shape_of(self.outputs[0])) * shape_of(self.weight)[1]
 
     def infer_shape(self) -> Shape:
         check_quantized_bias(self.input, self.weight, self.bias)
@@ -165,6 +173,9 @@ class MatMulNBits(Operator):
     block_size = integer()
     bits = integer(4)
     accuracy_level = integer(0)
+
+    def multiply_adds(self) -> Dim:
+        return product(shape_of(self.outputs[0])) * self.size
 
     def infer_shape(self) -> Shape:
         x, weight = shape_of(self.x), require_rank(shape_of(self.weight), 3, "weight")

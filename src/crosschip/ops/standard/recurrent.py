@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.dimension import product
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
@@ -116,6 +117,11 @@ class Recurrent(Operator):
 
     def output_count(self) -> int:
         return 1 + len(self.states)
+
+    def multiply_adds(self) -> Dim:
+        steps, batch, _ = shape_of(self.input)
+        weights = (self.weight, self.recurrence_weight)
+        return steps * batch * sum(product(shape_of(operand)) for operand in weights)
 
     def infer_shape(self) -> list[Shape]:
         self._check_functions()

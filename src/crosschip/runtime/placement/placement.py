@@ -22,6 +22,7 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
 from crosschip.runtime.placement.constraints import Constraints
+from crosschip.runtime.placement.descriptions import placement_html, unplaced_text
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
@@ -191,7 +192,7 @@ class Placement:
                     lists those operations, with reasons.
         """
         if self.unplaced:
-            raise UnsupportedError(_unplaced_text(self.model, self.unplaced))
+            raise UnsupportedError(unplaced_text(self.model, self.unplaced))
         if self.problem:
             raise UnsupportedError(f"{self.model.name}: {self.problem}")
 
@@ -243,6 +244,9 @@ class Placement:
             return total
         reason, count = refusals.most_common(1)[0]
         return f"{total}; main reason ({count}): {reason}"
+
+    def _repr_html_(self) -> str:
+        return placement_html(self, f"Placement of {self.model.name}")
 
     def _counts(self) -> Counter[str]:
         """Return the number of operations that each device runs, including bodies."""
@@ -484,17 +488,3 @@ def _problem(placement: Placement, constraints: Constraints) -> str:
 
 _SHOWN = 10
 """The most fallbacks that an error lists."""
-
-
-def _unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:
-    by_reasons = Counter(
-        "; ".join(f"{device}: {reason}" for device, reason in decision.reasons.items())
-        for decision in unplaced
-    )
-    lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
-    if len(by_reasons) > 10:
-        lines.append(f"  and {len(by_reasons) - 10} more kinds")
-    return (
-        f"{model.name}: none of the devices runs {len(unplaced)} of its operations; "
-        f"add a device that does (`reference` runs every standard operator):\n" + "\n".join(lines)
-    )

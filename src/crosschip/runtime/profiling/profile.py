@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from crosschip.drawing import columns
+from crosschip.drawing.tables import Table, to_html, to_text
 from crosschip.ir import Operation, Origin
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
@@ -18,9 +18,6 @@ from crosschip.runtime.profiling.spans import Span, SpanKind
 from crosschip.runtime.profiling.trace import trace
 
 _Key = TypeVar("_Key", bound=Hashable)
-
-Table = tuple[str, Sequence[str], Sequence[Sequence[str]], str]
-"""A title, the names of columns, the rows, and the names of the columns of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +169,7 @@ class Profile:
             most: the most steps to list; `None` for all.
         """
         whole = self.seconds
-        yield (
+        yield Table(
             "Segments",
             ("segment", "device", "operations", "calls", "ms", "share", "of it waiting"),
             [
@@ -187,11 +184,11 @@ class Profile:
                 )
                 for s in self.segments
             ],
-            "operations,calls,ms,share,of it waiting",
+            ("operations", "calls", "ms", "share", "of it waiting"),
         )
         steps = self.steps
         shown = steps[:most]
-        yield (
+        yield Table(
             "Steps" if len(shown) == len(steps) else f"Steps: {len(shown)} of {len(steps)}",
             ("operation", "operator", "step", "device", "in the file", "calls", "ms", "share"),
             [
@@ -207,23 +204,23 @@ class Profile:
                 )
                 for s in shown
             ],
-            "calls,ms,share",
+            ("calls", "ms", "share"),
         )
         if self.types:
-            yield (
+            yield Table(
                 "Operators",
                 ("operator", "step", "steps", "ms", "share"),
                 [
                     (types or "the engine's own", step, str(n), _ms(s), _share(s, whole))
                     for types, step, n, s in self.types
                 ],
-                "steps,ms,share",
+                ("steps", "ms", "share"),
             )
-        yield (
+        yield Table(
             "Besides",
             ("", "ms", "share"),
             [(name, _ms(s), _share(s, whole)) for name, s in self.other_seconds.items()],
-            "ms,share",
+            ("ms", "share"),
         )
 
     def document(self) -> dict[str, object]:
@@ -281,11 +278,15 @@ class Profile:
         write_user_file(path, [json.dumps(self.trace()).encode("ascii")])
 
     def __str__(self) -> str:
+        return to_text(self._heading, self.tables())
+
+    def _repr_html_(self) -> str:
+        return to_html(self._heading, self.tables())
+
+    @property
+    def _heading(self) -> str:
         name = legible(self.placement.model.name)
-        parts = [f"{name}: {self.seconds * 1e3:.3f} ms a run, mean of {len(self.runs)}"]
-        for title, head, rows, numbers in self.tables():
-            parts.append(f"{title}\n{columns(head, rows, numbers.split(','))}")
-        return "\n\n".join(parts)
+        return f"{name}: {self.seconds * 1e3:.3f} ms a run, mean of {len(self.runs)}"
 
     def _short(self, segment: str) -> str:
         """Return a segment's name without the model's."""

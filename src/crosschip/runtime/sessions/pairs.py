@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from crosschip.ir import InputError, Operand
+from crosschip.ir.state_names import ANY, conventional_pairs, wildcard_text
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
-
-ANY = "*"
-"""The wildcard in names, which matches the same text in both names of a pair."""
-
-CONVENTIONS = (
-    ("present.*", "past_key_values.*"),
-    ("present_key_values.*", "past_key_values.*"),
-    ("present_key_values_*", "past_key_values_*"),
-    ("present_key_*", "past_key_*"),
-    ("present_value_*", "past_value_*"),
-    ("present_*", "past_*"),
-    ("present.*", "past.*"),
-)
-"""The names of a decoder's state by exporters; the first pair that an input matches applies."""
 
 
 def pair_state(
@@ -31,14 +18,15 @@ def pair_state(
     Args:
         outputs: the outputs of the model.
         inputs: the inputs of the model.
-        state: the pairs by name, with one `*` in both for any text; `None` for `CONVENTIONS`.
+        state: the pairs by name, with one `*` in both for any text; `None` for the names that
+            exporters use.
 
     Raises:
         InputError: there is no such output or input, there are no pairs, two outputs become one
             input, or an output's type does not fit its input.
     """
     if state is None:
-        pairs = list(_conventional(outputs, inputs))
+        pairs = list(conventional_pairs(outputs, inputs))
         if not pairs:
             raise InputError(
                 f"no output is named as exporters name what the next run reads; say which, as in "
@@ -58,17 +46,6 @@ def pair_state(
     return output_by_input
 
 
-def _conventional(
-    outputs: Mapping[str, Operand], inputs: Mapping[str, Operand]
-) -> Iterable[tuple[str, str]]:
-    for input in inputs:
-        for left, right in CONVENTIONS:
-            rest = _wildcard_text(input, right)
-            if rest is not None and (output := left.replace(ANY, rest)) in outputs:
-                yield output, input
-                break
-
-
 def _named_pairs(
     outputs: Mapping[str, Operand], inputs: Mapping[str, Operand], state: object
 ) -> Iterable[tuple[str, str]]:
@@ -83,7 +60,7 @@ def _named_pairs(
             yield _check_name(left, outputs, "output"), _check_name(right, inputs, "input")
             continue
         matching = [
-            (name, rest) for name in outputs if (rest := _wildcard_text(name, left)) is not None
+            (name, rest) for name in outputs if (rest := wildcard_text(name, left)) is not None
         ]
         if not matching:
             raise InputError(f"no output fits {left!r}; the outputs are {', '.join(outputs)}")
@@ -96,14 +73,6 @@ def _check_name(name: str, operands: Mapping[str, Operand], kind: str) -> str:
         near, names = did_you_mean(name, operands), ", ".join(operands)
         raise InputError(f"the model has no {kind} {name!r}{near}; its {kind}s are {names}")
     return name
-
-
-def _wildcard_text(name: str, pattern: str) -> str | None:
-    """Return the text that the `*` of a pattern matches; `None` if the name does not match."""
-    before, _, after = pattern.partition(ANY)
-    if not name.startswith(before) or not name.endswith(after):
-        return None
-    return name[len(before) : len(name) - len(after)]
 
 
 def _check(output: str, written: Operand, input: str, read: Operand) -> None:

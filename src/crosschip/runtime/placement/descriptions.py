@@ -1,0 +1,96 @@
+"""Placements in tables and sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from crosschip.drawing.tables import Table, to_html
+from crosschip.ir.text import legible
+
+if TYPE_CHECKING:
+    from crosschip.ir import Model
+    from crosschip.runtime.placement.placement import Decision, Placement
+
+
+def placement_tables(placement: Placement) -> Iterator[Table]:
+    """Yield tables of the segments, the operations with reasons, settings and conditions."""
+    strategies = placement.all_shape_strategies()
+    segments = [
+        (
+            segment.device,
+            len(segment.operations),
+            strategy,
+            ", ".join(legible(operand.name) for operand in segment.inputs),
+            ", ".join(legible(operand.name) for operand in segment.outputs),
+        )
+        for segment, strategy in zip(placement.all_segments(), strategies, strict=True)
+    ]
+    yield Table(
+        "Segments", ("device", "operations", "shapes", "reads", "makes"), segments, ("operations",)
+    )
+    alike = Counter(
+        (
+            decision.type,
+            decision.device or "nobody",
+            "\n".join(f"{name}: {text}" for name, text in decision.reasons.items()),
+        )
+        for decision in placement.all_decisions()
+    )
+    operations = [
+        (type_, count, device, why) for (type_, device, why), count in sorted(alike.items())
+    ]
+    yield Table("Operations", ("operator", "count", "runs on", "why"), operations, ("count",))
+    settings = [
+        (device, name, "nothing: its engine has no such modes" if value is None else value)
+        for device, values in placement.settings.items()
+        for name, value in values.items()
+    ]
+    if settings:
+        yield Table("What engines are told", ("device", "setting", "value"), settings)
+    if placement.conditions:
+        conditions = [(each.device, each.of, each.low, each.high) for each in placement.conditions]
+        columns = ("device", "of", "from", "to")
+        yield Table("What devices need of each run", columns, conditions, columns[2:])
+
+
+def placement_html(placement: Placement, heading: str) -> str:
+    """Return a placement with the inputs and outputs of its model, for notebooks."""
+    interface = [
+        Table(
+            title,
+            ("name", "type"),
+            [(legible(name), str(operand.type)) for name, operand in operands.items()],
+        )
+        for title, operands in (
+            ("Inputs", placement.original.inputs),
+            ("Outputs", placement.original.outputs),
+        )
+    ]
+    tables = [*interface, *placement_tables(placement)]
+    return to_html(heading, tables, placement_notes(placement))
+
+
+def placement_notes(placement: Placement) -> Iterator[str]:
+    """Yield sentences: the share of each device, mixed precision, and the choice by `"auto"`."""
+    yield placement.summary()
+    if placement.in_float:
+        yield f"in float32, by the mixed precision: {', '.join(placement.in_float)}"
+    if placement.choice:
+        yield f"auto: {placement.choice}"
+
+
+def unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:
+    """Return the message that no device runs some operations, with the reasons."""
+    by_reasons = Counter(
+        "; ".join(f"{device}: {reason}" for device, reason in decision.reasons.items())
+        for decision in unplaced
+    )
+    lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
+    if len(by_reasons) > 10:
+        lines.append(f"  and {len(by_reasons) - 10} more kinds")
+    return (
+        f"{model.name}: none of the devices runs {len(unplaced)} of its operations; "
+        f"add a device that does (`reference` runs every standard operator):\n" + "\n".join(lines)
+    )
