@@ -34,7 +34,8 @@ SETTINGS = Preprocess(
 def mirror(tmp_path: Path) -> Path:
     """A model that outputs its input, a picture of 8 by 8."""
     ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["N", 3, 8, 8]) for n in "xy"]
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "m", *zip(ends))
+    node = helper.make_node("Identity", ["x"], ["y"])
+    graph = helper.make_graph([node], "mirror", ends[:1], ends[1:])
     onnx.save(helper.make_model(graph), tmp_path / "mirror.onnx")
     return tmp_path / "mirror.onnx"
 

@@ -119,7 +119,7 @@ def test_commands_are_there(document: Path) -> None:
 
     Or the document says to create the command.
     """
-    shared = [COMMAND_LINE / f"{name}.py" for name in ("_options", "_compiling")]
+    shared = [COMMAND_LINE / f"{name}.py" for name in ("_options", "_compiling", "_pictures")]
     commands = {
         path.stem.replace("_", "-"): "".join(
             source.read_text("utf-8") for source in (path, *shared)

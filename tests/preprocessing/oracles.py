@@ -148,7 +148,7 @@ def framed(pixels: Array, size: Sequence[int], starts: Sequence[int], padding: A
 def normalized(case: Case, pixels: Array) -> Array:
     """Return the result of a case from its pixels."""
     settings = case.settings
-    result = (pixels - np.array(settings.mean)) * np.array(settings.scale)
+    result: Array = (pixels - np.array(settings.mean)) * np.array(settings.scale)
     return result.transpose(2, 0, 1)[None] if settings.layout == "NCHW" else result[None]
 
 

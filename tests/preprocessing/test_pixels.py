@@ -1,4 +1,4 @@
-"""`Preprocess` against OpenCV, Pillow and, if installed, torchvision, in over 1,000 random cases."""
+"""`Preprocess` against OpenCV, Pillow and, if installed, torchvision: over 1,000 random cases."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -11,8 +11,7 @@ import typer
 
 from crosschip.ir import Array, InputError, Model
 from crosschip.preprocessing import Preprocess, is_picture, read_picture, takes_pictures
-from crosschip.preprocessing.preprocess import Color, Fit, Layout
-from crosschip.preprocessing.resampling import Interpolation
+from crosschip.preprocessing.settings import Color, Fit, Interpolation, Layout
 from crosschip.runtime.inputs import read_array
 
 
@@ -66,12 +65,16 @@ class Pictures:
             typer.BadParameter: an option is malformed.
             InputError: an option has a value that it cannot have.
         """
-        parsers = {"resize": _size, "crop": _size, "mean": _numbers, "scale": _numbers}
-        values = {
-            field.name: parsers.get(field.name, lambda _, value: value)(field.name, value)
-            for field in fields(Pictures)
-            if (value := getattr(self, field.name)) not in (None, False)
+        parsers: dict[str, Callable[[str, str], object]] = {
+            **dict.fromkeys(("resize", "crop"), _size),
+            **dict.fromkeys(("mean", "scale"), _numbers),
         }
+        values: dict[str, Any] = {}
+        for field in fields(Pictures):
+            value = getattr(self, field.name)
+            if value not in (None, False):
+                parser = parsers.get(field.name)
+                values[field.name] = value if parser is None else parser(field.name, value)
         return Preprocess(**values) if values else None
 
     def attach(self, model: Model, files: Mapping[str, Path]) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from crosschip.ops.standard.logical import Or, Where
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Floor, Round
 from crosschip.preprocessing.resampling import Axis, copied_pixels, linear_taps, weighted_taps
+from crosschip.preprocessing.settings import Numbers, as_pair
 from crosschip.preprocessing.value import Value
 
 if TYPE_CHECKING:
@@ -64,30 +65,32 @@ def _axes(b: Builder, picture: Operand, settings: Preprocess) -> tuple[Axis, Axi
 
 def _axis(b: Builder, number: int, size: Value, resized: Value, settings: Preprocess) -> Axis:
     """Return one axis as it is padded and cropped; `number` is its index in sizes."""
+    resize, crop = as_pair("resize", settings.resize), as_pair("crop", settings.crop)
     output, offset, least, pads = resized, Value(b, 0), resized.number, False
-    if settings.resize is not None:
-        least = settings.resize[number]
+    if resize is not None:
+        least = resize[number]
         if settings.fit == "longer":
             pads, output = True, Value(b, least)
             if settings.position == "center":
                 offset = -((output - resized) // 2)
-    if settings.crop is not None:
-        crop = settings.crop[number]
-        offset = offset + _crop_offset(output, crop)
-        output = Value(b, crop)
-        pads = pads or least is None or least < crop
+    if crop is not None:
+        side = crop[number]
+        offset = offset + _crop_offset(output, side)
+        output = Value(b, side)
+        pads = pads or least is None or least < side
     return Axis(size, resized, output, offset, pads)
 
 
 def _resized_sizes(b: Builder, sizes: Sequence[Value], settings: Preprocess) -> Sequence[Value]:
     """Return the height and width of the resized picture."""
-    if settings.resize is None:
+    box = as_pair("resize", settings.resize)
+    if box is None:
         return sizes
     if settings.fit == "stretch":
-        return [Value(b, number) for number in settings.resize]
+        return [Value(b, side) for side in box]
     resized = []
     for number, (size, other) in enumerate(zip(sizes, sizes[::-1], strict=True)):
-        side, other_side = settings.resize[number], settings.resize[1 - number]
+        side, other_side = box[number], box[1 - number]
         if settings.fit == "shorter":
             resized.append((size * other_side // other).at_least(side))
         else:
@@ -109,9 +112,9 @@ def _resampled(
 ) -> Operand:
     """Return the pixels of the output, as whole numbers in float32."""
     method = settings.interpolation, settings.antialias
-    copied = [copied_pixels(axis, *method) for axis in axes]
-    if copied[0] is not None and copied[1] is not None:
-        for number, axis, indices in zip((_HEIGHT, _WIDTH), axes, copied, strict=True):
+    rows, columns = (copied_pixels(axis, *method) for axis in axes)
+    if rows is not None and columns is not None:
+        for number, axis, indices in zip((_HEIGHT, _WIDTH), axes, (rows, columns), strict=True):
             if axis.output is not axis.size:
                 picture = b.add(Gather, picture, indices.integers, number)
         return _real(b, picture, settings)
@@ -142,7 +145,7 @@ def _bilinear(
     for indices in (left.integers, right.integers):
         first, second = (_real(b, b.add(Gather, row, indices, _WIDTH), settings) for row in rows)
         columns.append(_between(b, first, second, down.shaped(1, -1, 1, 1)))
-    return _between(b, *columns, across.shaped(1, 1, -1, 1))
+    return _between(b, columns[0], columns[1], across.shaped(1, 1, -1, 1))
 
 
 def _between(b: Builder, first: Operand, second: Operand, weight: Value) -> Operand:
@@ -205,9 +208,9 @@ def _normalized(b: Builder, pixels: Operand, settings: Preprocess) -> Operand:
     return b.add(Add, pixels, _per_channel(settings, bias)) if bias.any() else pixels
 
 
-def _per_channel(settings: Preprocess, numbers: Iterable[float]) -> Array:
+def _per_channel(settings: Preprocess, numbers: Numbers) -> Array:
     """Return numbers for the model's channels as [1, 1, 1, channels] of the picture's order."""
-    in_order = np.array([*numbers], np.float32).reshape(1, 1, 1, -1)
+    in_order = np.array(numbers, np.float32).reshape(1, 1, 1, -1)
     return np.ascontiguousarray(in_order[..., ::-1]) if settings.color == "BGR" else in_order
 
 

@@ -62,7 +62,7 @@ def read_picture(path: str | os.PathLike[str]) -> Array:
     """
     if find_spec("PIL") is None:
         raise InputError(f"{path}: reading pictures needs Pillow; {install_command('pictures')}")
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     Image.init()
     formats = [name for name in _FORMATS if name in Image.OPEN]
@@ -72,7 +72,7 @@ def read_picture(path: str | os.PathLike[str]) -> Array:
             Image.open(file, formats=formats) as image,
         ):
             return _pixels(image)
-    except Image.UnidentifiedImageError:
+    except UnidentifiedImageError:
         raise InputError(
             f"{path}: is not a picture in a format that is read; convert it to PNG or JPEG "
             f"({', '.join(formats)} are read)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -29,16 +29,18 @@ from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.passes.rewriter import Rewriter
 from crosschip.passes.specialize import Specialize
 from crosschip.preprocessing.network import preprocess
-from crosschip.preprocessing.resampling import Interpolation
-
-Pair = tuple[int, int]
-Fit = Literal["stretch", "shorter", "longer"]
-Position = Literal["center", "start"]
-Layout = Literal["NCHW", "NHWC"]
-Color = Literal["RGB", "BGR", "GRAY"]
-
-MAX_SIDE = 2**15
-"""The most pixels of a side of the result."""
+from crosschip.preprocessing.settings import (
+    Color,
+    Fit,
+    Interpolation,
+    Layout,
+    Numbers,
+    Pair,
+    Position,
+    as_element_type,
+    as_pair,
+    check_choice,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,18 +92,18 @@ class Preprocess:
     fit: Fit = "stretch"
     position: Position = "center"
     crop: int | Pair | None = None
-    pad_value: float | Sequence[float] = 0.0
+    pad_value: Numbers = 0.0
     interpolation: Interpolation = "linear"
     antialias: bool = False
     color: Color = "RGB"
-    mean: float | Sequence[float] = 0.0
-    scale: float | Sequence[float] = 1.0
+    mean: Numbers = 0.0
+    scale: Numbers = 1.0
     layout: Layout = "NCHW"
     element_type: ElementType | str | None = None
 
     def __post_init__(self) -> None:
         for name in ("resize", "crop"):
-            set_field(self, name, _pair(name, getattr(self, name)))
+            set_field(self, name, as_pair(name, getattr(self, name)))
         for name, values in (
             ("fit", Fit),
             ("position", Position),
@@ -109,12 +111,12 @@ class Preprocess:
             ("layout", Layout),
             ("color", Color),
         ):
-            _check_choice(name, getattr(self, name), get_args(values))
+            check_choice(name, getattr(self, name), get_args(values))
         if not isinstance(self.antialias, bool):
             raise InputError(f"antialias is {self.antialias!r}; give True or False")
         for name in ("pad_value", "mean", "scale"):
             set_field(self, name, self._per_channel(name))
-        set_field(self, "element_type", _element_type(self.element_type))
+        set_field(self, "element_type", as_element_type(self.element_type))
 
     @property
     def channels(self) -> int:
@@ -215,33 +217,10 @@ class Preprocess:
     def _resolved(self, size: Sequence[Dim], element_type: ElementType) -> Preprocess:
         """Return the settings with what `None` stands for, as far as the model's size is known."""
         resize = self.resize
-        if resize is None and self.crop is None and size and all(isinstance(n, int) for n in size):
-            resize = tuple(size)
+        known = [n for n in size if isinstance(n, int)]
+        if resize is None and self.crop is None and len(known) == 2:
+            resize = known[0], known[1]
         return replace(self, resize=resize, element_type=self.element_type or element_type)
-
-
-def _pair(name: str, value: object) -> Pair | None:
-    """Return a height and a width, of which one number stands for both."""
-    pair = value if isinstance(value, Sequence) else (value, value)
-    if value is None:
-        return None
-    if len(pair) != 2 or not all(type(n) is int and 0 < n <= MAX_SIDE for n in pair):
-        raise InputError(f"{name} is {value!r}; give a height and a width in pixels, or one number")
-    return pair[0], pair[1]
-
-
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        near = did_you_mean(str(value), choices)
-        raise InputError(f"{name} is {value!r}{near}; choose one of {', '.join(choices)}")
-
-
-def _element_type(value: ElementType | str | None) -> ElementType | None:
-    if value is None or value in FLOATS | INTEGERS:
-        return value
-    names = sorted(map(str, FLOATS | INTEGERS))
-    _check_choice("element_type", value, names)
-    return ElementType(value)
 
 
 def _input_name(model: Model, name: str | None) -> str:

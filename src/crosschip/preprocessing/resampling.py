@@ -6,11 +6,10 @@ are computed from the sizes, by the same operations on all devices.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from crosschip.preprocessing.settings import Interpolation
 from crosschip.preprocessing.value import Value
-
-Interpolation = Literal["linear", "nearest", "cubic", "area"]
 
 
 class Axis(NamedTuple):
