@@ -81,10 +81,10 @@ def test_comparison(report: Report, tmp_path: Path) -> None:
     del verdicts[gone]
     after.write_text(json.dumps({"verdicts": {**verdicts, "NEW/0/plain": "fail"}}))
     found = compare(before, after)
-    assert found["changed"] == {"fail -> pass": failed}
-    assert found["gone"] == [gone]
-    assert found["new"] == found["worse"] == ["NEW/0/plain"]
-    assert compare(after, before)["worse"] == failed
+    assert found.changed == {"fail -> pass": failed}
+    assert found.gone == [gone]
+    assert found.new == found.worse == ["NEW/0/plain"]
+    assert compare(after, before).worse == failed
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"verdicts": 1}'])

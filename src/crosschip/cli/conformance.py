@@ -202,15 +202,9 @@ def _row(name: str, entries: Sequence[Entry], shown: Sequence[str]) -> tuple[obj
 def _compare(before: Path, after: Path, as_json: bool) -> None:
     comparison = compare(before, after)
     if as_json:
-        document(comparison)
+        document(comparison.document())
     else:
-        rows = [
-            (change, len(ids), ", ".join(ids[:3])) for change, ids in comparison["changed"].items()
-        ]
-        rows += [
-            (name, len(comparison[name]), ", ".join(comparison[name][:3]))
-            for name in ("new", "gone")
-        ]
-        table("What changed", ("change", "cases", "such as"), rows, numbers="cases")
-    if comparison["worse"]:
+        title, columns, rows, numbers = comparison.table(most=3)
+        table(title, columns, rows, ",".join(numbers))
+    if comparison.worse:
         raise typer.Exit(1)

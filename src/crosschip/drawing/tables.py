@@ -73,8 +73,15 @@ def _table(table: Table) -> str:
 
 def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
     styled = zip(cells, sides, strict=True)
-    inner = (f'<{tag} style="{_CELL.format(side)}">{_text(cell)}</{tag}>' for cell, side in styled)
+    inner = (
+        f'<{tag} style="{_CELL.format(side)}">{_breakable(cell)}</{tag}>' for cell, side in styled
+    )
     return f"<tr>{''.join(inner)}</tr>"
+
+
+def _breakable(cell: str) -> str:
+    """Escape a cell, whose lines may break in lists of operators such as `CONV_2D+RELU`."""
+    return _text(cell).replace("+", "+<wbr>")
 
 
 def _text(text: str) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from crosschip.drawing.columns import columns
-from crosschip.drawing.tables import Table, to_html
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.histogram import Latency
 
@@ -75,10 +73,17 @@ class Statistics:
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"{self._heading}\n{columns(*self._table()[1:])}"
+        # Imported late, as below: most statistics are only counted.
+        from crosschip.drawing import columns
+
+        rows = list(map(_row, self.segments))
+        return f"{self._heading}\n{columns(_HEADINGS, rows, _HEADINGS[3:])}"
 
     def _repr_html_(self) -> str:
-        return to_html(self._heading, [self._table()])
+        from crosschip.drawing.tables import Table, to_html
+
+        rows = list(map(_row, self.segments))
+        return to_html(self._heading, [Table("Segments", _HEADINGS, rows, _HEADINGS[3:])])
 
     @property
     def _heading(self) -> str:
@@ -87,9 +92,6 @@ class Statistics:
             f"{self.calls} calls: median {times.p50:.3g} ms, 90 % {times.p90:.3g} ms, "
             f"99 % {times.p99:.3g} ms, longest {times.most:.3g} ms"
         )
-
-    def _table(self) -> Table:
-        return Table("Segments", _HEADINGS, list(map(_row, self.segments)), _HEADINGS[3:])
 
 
 _HEADINGS = (

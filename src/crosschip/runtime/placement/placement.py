@@ -22,7 +22,6 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
 from crosschip.runtime.placement.constraints import Constraints
-from crosschip.runtime.placement.descriptions import placement_html, unplaced_text
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
@@ -192,6 +191,8 @@ class Placement:
                     lists those operations, with reasons.
         """
         if self.unplaced:
+            from crosschip.runtime.placement.descriptions import unplaced_text
+
             raise UnsupportedError(unplaced_text(self.model, self.unplaced))
         if self.problem:
             raise UnsupportedError(f"{self.model.name}: {self.problem}")
@@ -246,6 +247,9 @@ class Placement:
         return f"{total}; main reason ({count}): {reason}"
 
     def _repr_html_(self) -> str:
+        # Imported late, as drawings are: few placements are shown in notebooks.
+        from crosschip.runtime.placement.descriptions import placement_html
+
         return placement_html(self, f"Placement of {self.model.name}")
 
     def _counts(self) -> Counter[str]:
