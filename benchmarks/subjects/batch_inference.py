@@ -2,9 +2,10 @@
 
 A folder of JPEG pictures is classified: each is decoded, resized to 224×224 and normalized, and the
 five best classes of each become a line of JSON, in order. Crosschip runs a `BatchJob` with
-`Preprocess`, on ONNX Runtime, and can be stopped at any moment. The loop by hand decodes and
-resizes with OpenCV in as many threads as there are processors, two batches ahead of an ONNX Runtime
-session of the same file, and writes lines with `json`. Both take batches of 16.
+`Preprocess`, on ONNX Runtime, and can be stopped at any moment. The loop by hand decodes with
+OpenCV or, as crosschip does, with Pillow, and resizes with OpenCV, in as many threads as there are
+processors, two batches ahead of an ONNX Runtime session of the same file; it writes lines with
+`json`. All take batches of 16.
 
 What is timed is the whole folder, compilation excepted; the competitors take turns, and the ratio
 is the median over blocks, as for latency. Both must name the same best class for each picture.
@@ -15,18 +16,19 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import cv2
 import numpy as np
 import onnxruntime
+from PIL import Image
 
 import crosschip
 from benchmarks.comparison import Estimate, compare
@@ -54,6 +56,7 @@ class Mapping(Row):
 
     network: Annotated[str, Column("network")]
     pictures: Annotated[str, Column("pictures")]
+    decoder: Annotated[str, Column("by hand with")]
     theirs: Annotated[float, Column("by hand pictures/s", ".1f")]
     ours: Annotated[float, Column("crosschip pictures/s", ".1f")]
     ratio: Annotated[Estimate, Column("ratio", ".3f")]
@@ -71,14 +74,16 @@ def measure(*, quick: bool) -> Iterator[Mapping]:
         for size, (height, width) in _SIZES.items():
             with TemporaryDirectory() as folder:
                 paths = _draw(Path(folder), number, height, width)
-                yield _compared(network, size, paths, Path(folder), quick=quick)
+                for decoder in _DECODERS:
+                    yield _compared(network, size, decoder, paths, Path(folder), quick=quick)
 
 
 def _compared(
-    network: str, size: str, paths: Sequence[str], folder: Path, *, quick: bool
+    network: str, size: str, decoder: str, paths: Sequence[str], folder: Path, *, quick: bool
 ) -> Mapping:
     file = model_file(network, ".onnx").path
-    ours, direct = partial(_ours, file, paths, folder), partial(_by_hand, file, paths, folder)
+    ours = partial(_ours, file, paths, folder)
+    direct = partial(_by_hand, file, paths, folder, _DECODERS[decoder])
     assert _best(ours()) == _best(direct()), "both name the same best classes"
     comparison = compare(
         ours,
@@ -88,7 +93,7 @@ def _compared(
         patience=0 if quick else 60,
     )
     theirs, own = (len(paths) * 1e3 / ms for ms in (comparison.direct_ms, comparison.ours_ms))
-    return Mapping(network, size, theirs, own, comparison.ratio, comparison.others)
+    return Mapping(network, size, decoder, theirs, own, comparison.ratio, comparison.others)
 
 
 def _ours(file: Path, paths: Sequence[str], folder: Path) -> Run:
@@ -105,14 +110,14 @@ def _ours(file: Path, paths: Sequence[str], folder: Path) -> Run:
     return run
 
 
-def _by_hand(file: Path, paths: Sequence[str], folder: Path) -> Run:
+def _by_hand(file: Path, paths: Sequence[str], folder: Path, decode: Callable[[str], Array]) -> Run:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     threads = os.cpu_count() or 1
     cv2.setNumThreads(1)
-    outs = (folder / f"by-hand-{number}.jsonl" for number in count())
+    outs = (folder / f"{decode.__name__}-{number}.jsonl" for number in count())
 
     def run() -> Path:
         out = next(outs)
@@ -120,7 +125,7 @@ def _by_hand(file: Path, paths: Sequence[str], folder: Path) -> Run:
         with ThreadPoolExecutor(threads) as pool, out.open("w") as log:
             for start in range(0, len(paths), _BATCH):
                 for path in paths[start + len(pending) : start + 2 * _BATCH]:
-                    pending.append(pool.submit(_read, path))
+                    pending.append(pool.submit(_read, path, decode))
                 batch = paths[start : start + _BATCH]
                 images = np.stack([pending.popleft().result() for _ in batch])
                 (scores,) = session.run(None, {name: images})
@@ -133,11 +138,23 @@ def _by_hand(file: Path, paths: Sequence[str], folder: Path) -> Run:
     return run
 
 
-def _read(path: str) -> Array:
+def _decode_with_opencv(path: str) -> Array:
+    pixels: Any = cv2.imread(path)
+    return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB))
+
+
+def _decode_with_pillow(path: str) -> Array:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+_DECODERS = {"OpenCV": _decode_with_opencv, "Pillow, OpenCV": _decode_with_pillow}
+
+
+def _read(path: str, decode: Callable[[str], Array]) -> Array:
     """Return a picture as the network takes it."""
-    pixels = cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB)
-    resized = cv2.resize(pixels, (_SIDE, _SIDE)).astype(np.float32)
-    normalized = (resized - np.float32(_MEAN)) * np.float32(_SCALE)
+    resized = cv2.resize(decode(path), (_SIDE, _SIDE)).astype(np.float32)
+    normalized = (resized - np.array(_MEAN, np.float32)) * np.array(_SCALE, np.float32)
     return np.ascontiguousarray(normalized.transpose(2, 0, 1))
 
 

@@ -86,7 +86,8 @@ def _pixels(image: Image) -> Array:
     """Return the upright pixels of an opened picture in RGB."""
     from PIL import Image, ImageOps
 
-    upright: Any = ImageOps.exif_transpose(image)
+    upright: Any = image
+    ImageOps.exif_transpose(upright, in_place=True)
     if upright.mode == "F":
         raise InputError("its pixels are reals, of an unknown range; convert it to 8 or 16 bits")
     if upright.mode in _SIXTEEN_BITS:
@@ -96,4 +97,4 @@ def _pixels(image: Image) -> Array:
         pixels = upright.convert("RGBA")
         white = Image.new("RGBA", pixels.size, "white")
         upright = Image.alpha_composite(white, pixels)
-    return np.array(upright.convert("RGB"))
+    return np.array(upright if upright.mode == "RGB" else upright.convert("RGB"))
