@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -20,6 +21,7 @@ from tests.modelling import close
 import crosschip
 from crosschip.batch_inference.mapping import Mapper
 from crosschip.ir import InputError
+from crosschip.preprocessing import pictures
 from crosschip.runtime.compiled import CompiledModel
 
 
@@ -157,3 +159,29 @@ def test_pictures_for_a_model_that_takes_none(tmp_path: Path) -> None:
         pytest.raises(InputError, match=r"takes no pictures; say how .*00000\.png becomes"),
     ):
         list(crosschip.map_files(compiled, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("batch_size", 0, "batch_size is 0, but must be at least 1"),
+        ("readers", -1, "readers is -1, but must be at least 1"),
+        ("on_error", "skp", "on_error is 'skp' (did you mean 'skip'?); choose one of skip, stop"),
+    ],
+)
+def test_wrong_arguments(
+    means: CompiledModel, tmp_path: Path, argument: str, value: Any, message: str
+) -> None:
+    write_pictures(tmp_path, 1)
+    with pytest.raises(InputError) as error:
+        crosschip.map_files(means, tmp_path, **{argument: value})
+    assert str(error.value) == message
+
+
+def test_pictures_without_pillow(
+    means: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pictures(tmp_path, 2)
+    monkeypatch.setattr(pictures, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"00000\.png: reading pictures needs Pillow; pip install"):
+        list(crosschip.map_files(means, tmp_path, on_error="skip"))

@@ -56,6 +56,19 @@ def test_a_folder_of_pictures(crosschip: Crosschip, means_file: Path, tmp_path: 
     assert f"{tmp_path}/out: the results for 21 files, 21 of them earlier" in outcome.out
 
 
+def test_results_in_the_folder_of_pictures(
+    crosschip: Crosschip, means_file: Path, tmp_path: Path
+) -> None:
+    paths = write_pictures(tmp_path / "pictures", 3)
+    out = tmp_path / "pictures" / "out"
+    for _ in range(2):
+        outcome = crosschip(
+            "map", means_file, tmp_path / "pictures", "-o", out, "--format", "npy", *PLAIN
+        )
+        assert outcome.status == 0
+    assert [line["file"] for line in lines(out)] == paths
+
+
 def test_a_classifier(crosschip: Crosschip, models: Path, tmp_path: Path) -> None:
     paths = write_pictures(tmp_path / "pictures", 6, sizes=[100, 300])
     file = models / "onnx" / "mobilenet_v3_small.onnx"

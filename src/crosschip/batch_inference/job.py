@@ -10,7 +10,14 @@ from pathlib import Path
 from time import monotonic
 
 from crosschip.batch_inference.classes import Classes
-from crosschip.batch_inference.mapping import BATCH_SIZE, FileResult, Mapper, OnError, log_skipped
+from crosschip.batch_inference.mapping import (
+    BATCH_SIZE,
+    FileResult,
+    Mapper,
+    OnError,
+    check_choice,
+    log_skipped,
+)
 from crosschip.batch_inference.result_files import RESULTS, Format, ResultLog, array_files
 from crosschip.ir import Array, InputError
 from crosschip.ir.closing import Closing
@@ -86,6 +93,7 @@ class BatchJob(Closing):
         format: Format = "jsonl",
         classes: Classes | None = None,
     ) -> None:
+        check_choice("format", format, Format)
         self.paths = list(paths)
         self._folder = Path(folder)
         self._batch_size = batch_size
@@ -140,6 +148,7 @@ class BatchJob(Closing):
                 outputs, or results cannot be written. The job can go on later.
             DeviceError: a device failed.
         """
+        check_choice("on_error", on_error, OnError)
         paths = self.paths[self.completed :]
         mapper = Mapper(compiled, preprocess, constants, self._batch_size, readers)
         with task(f"mapping to {self._folder}", len(paths)) as progress:
@@ -150,8 +159,8 @@ class BatchJob(Closing):
                     raise bad
                 with self._writing():
                     self._write(results)
-                progress.describe(f"{progress.completed / (monotonic() - start):.3g} files/s")
                 progress.advance(len(results))
+                progress.describe(rate(progress.completed, monotonic() - start))
 
     def close(self) -> None:
         """Close the files; another process can go on with the job."""
@@ -254,6 +263,12 @@ def _stamped(paths: Sequence[str]) -> tuple[_Stamped, ...]:
         except (OSError, ValueError):
             stamped.append((path, -1, -1))
     return tuple(stamped)
+
+
+def rate(count: int, seconds: float) -> str:
+    """Return files per second as text."""
+    number = count / max(seconds, 1e-9)
+    return f"{number:,.{0 if number >= 100 else 1}f} files/s"
 
 
 def _text(value: object) -> str:

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from crosschip.batch_inference.batching import Batching, Outputs
 from crosschip.batch_inference.file_list import list_files
@@ -14,6 +14,7 @@ from crosschip.batch_inference.reading import Reader
 from crosschip.hal.options import processor_cores
 from crosschip.ir import Array, InputError
 from crosschip.ir.file_queries import StrPath
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.preprocessing import Preprocess
 from crosschip.runtime.compiled import CompiledModel
 
@@ -63,6 +64,7 @@ def map_files(
         InputError: the arguments do not fit the model, or there are no such files.
         DeviceError: a device failed.
     """
+    check_choice("on_error", on_error, OnError)
     mapper = Mapper(compiled, preprocess, constants, batch_size, readers)
     paths = list_files(files)
     return _outputs(mapper.batches(paths), on_error)
@@ -78,6 +80,14 @@ def _outputs(
             raise outputs
         else:
             log_skipped(outputs)
+
+
+def check_choice(name: str, value: str, choices: object) -> None:
+    """Raise InputError unless an argument has a value of a `Literal`."""
+    values = get_args(choices)
+    if value not in values:
+        near = did_you_mean(value, values)
+        raise InputError(f"{name} is {value!r}{near}; choose one of {', '.join(values)}")
 
 
 def log_skipped(error: object) -> None:
@@ -96,6 +106,9 @@ class Mapper:
         batch_size: int = BATCH_SIZE,
         readers: int | None = None,
     ) -> None:
+        for name, number in (("batch_size", batch_size), ("readers", readers or 1)):
+            if number < 1:
+                raise InputError(f"{name} is {number}, but must be at least 1")
         self._batching = Batching(compiled, constants or {})
         type_ = self._batching.operand.type
         devices = [*compiled.devices]
@@ -107,23 +120,22 @@ class Mapper:
         """Yield the results for files, in order, as many as share a run at a time.
 
         Raises:
-            InputError: there are pictures, but the model takes none.
+            InputError: there are pictures, but the model takes none, or Pillow is missing.
             DeviceError: a device failed.
         """
         self._reader.check(paths)
         ahead = 2 * self.batch_size + self._readers
         pending: deque[Future[Array | InputError]] = deque()
-        with ThreadPoolExecutor(self._readers, "crosschip reader") as pool:
-            try:
-                for start in range(0, len(paths), self.batch_size):
-                    batch = paths[start : start + self.batch_size]
-                    submitted = start + len(pending)
-                    for path in paths[submitted : start + ahead]:
-                        pending.append(pool.submit(self._row, path))
-                    rows = [pending.popleft().result() for _ in batch]
-                    yield self._results(batch, rows)
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        pool = ThreadPoolExecutor(self._readers, "crosschip reader")
+        try:
+            for start in range(0, len(paths), self.batch_size):
+                batch = paths[start : start + self.batch_size]
+                for path in paths[start + len(pending) : start + ahead]:
+                    pending.append(pool.submit(self._row, path))
+                rows = [pending.popleft().result() for _ in batch]
+                yield self._results(batch, rows)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _row(self, path: str) -> Array | InputError:
         try:

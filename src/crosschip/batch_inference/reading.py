@@ -7,6 +7,7 @@ from pathlib import Path
 
 from crosschip.ir import Array, Builder, InputError, TensorType
 from crosschip.preprocessing import Preprocess, is_picture, read_picture, takes_pictures
+from crosschip.preprocessing.pictures import require_pillow
 from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.inputs import read_array
@@ -41,9 +42,12 @@ class Reader:
             self._preprocess = compile(model, [*names], threads=1, cache=False)
 
     def check(self, paths: Iterable[str]) -> None:
-        """Raise InputError if there are pictures, but the input takes none."""
+        """Raise InputError if there are pictures, but no Pillow, or the input takes none."""
         picture = next((path for path in paths if is_picture(Path(path))), None)
-        if picture and self._preprocess is None and not takes_pictures(self._type):
+        if picture is None:
+            return
+        require_pillow(picture)
+        if self._preprocess is None and not takes_pictures(self._type):
             raise InputError(
                 f"input {self._name!r} is {self._type}, which takes no pictures; say how "
                 f"{picture} becomes that: with --resize, --mean and --scale, in Python with "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
@@ -13,6 +14,7 @@ import typer
 
 from crosschip.batch_inference import BatchJob, list_files
 from crosschip.batch_inference.classes import Classes, read_labels
+from crosschip.batch_inference.job import rate
 from crosschip.batch_inference.mapping import BATCH_SIZE, OnError
 from crosschip.batch_inference.result_files import Format
 from crosschip.cli import _options
@@ -74,7 +76,7 @@ def command(
     results.jsonl, with a line for each file in order. The exit status is 1 if files were skipped.
     """
     classes = _classes(top, labels)
-    paths = list_files(files)
+    paths = [path for path in list_files(files) if not _is_below(path, out)]
     constants = {n: read_array(path) for n, path in _options.files(compilation.input).items()}
     compiled, digest = compilation.load_or_compile_plain(model, context, _MEANINGFUL)
     settings = {"model": f"{compiled.name} {digest}", **_settings(compilation)}
@@ -108,6 +110,11 @@ def command(
         raise typer.Exit(1)
 
 
+def _is_below(path: str, folder: Path) -> bool:
+    """Return whether a file is in a folder, such as results that were files to map otherwise."""
+    return os.path.abspath(path).startswith(os.path.join(os.path.abspath(folder), ""))
+
+
 def _classes(top: int | None, labels: Path | None) -> Classes | None:
     if top is None:
         if labels is not None:
@@ -138,11 +145,11 @@ def _report(job: BatchJob, folder: Path, begun: int, seconds: float) -> Mapping[
 
 def _print(report: Mapping[str, Any]) -> None:
     count = report["files"] - report["earlier"]
-    rate = f", {count / report['seconds']:,.3g} files/s" if count else ""
+    speed = f", {rate(count, report['seconds'])}" if count else ""
     earlier = f", {report['earlier']:,} of them earlier" if report["earlier"] else ""
     bad = f"; {len(report['errors']):,} of them have an error" if report["errors"] else ""
     console.print(
         f"{legible(report['folder'])}: the results for {report['files']:,} files{earlier}{bad} "
-        f"({report['seconds']:,.1f} s{rate})",
+        f"({report['seconds']:,.1f} s{speed})",
         highlight=False,
     )

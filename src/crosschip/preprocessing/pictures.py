@@ -44,6 +44,12 @@ def takes_pictures(type_: TensorType) -> bool:
     return type_.element_type is ElementType.UINT8 and shape is not None and shape[3:] == (3,)
 
 
+def require_pillow(path: str | os.PathLike[str]) -> None:
+    """Raise InputError if Pillow, which reads pictures such as that, is not installed."""
+    if find_spec("PIL") is None:
+        raise InputError(f"{path}: reading pictures needs Pillow; {install_command('pictures')}")
+
+
 def read_picture(path: str | os.PathLike[str]) -> Array:
     """Read the picture in a file of a common format (JPEG, PNG, WebP, TIFF, …).
 
@@ -60,8 +66,7 @@ def read_picture(path: str | os.PathLike[str]) -> Array:
         InputError: Pillow is not installed, the file cannot be read, holds no picture, or is cut
             short, or the picture is so large that it is likely to be an attack.
     """
-    if find_spec("PIL") is None:
-        raise InputError(f"{path}: reading pictures needs Pillow; {install_command('pictures')}")
+    require_pillow(path)
     from PIL import Image, UnidentifiedImageError
 
     Image.init()
