@@ -36,6 +36,7 @@ from benchmarks.models import model_file
 from benchmarks.subject import Column, Row
 from crosschip.batch_inference import BatchJob
 from crosschip.batch_inference.classes import Classes
+from crosschip.batch_inference.mapping import Mapper
 from crosschip.bench.timing import Run
 from crosschip.ir import Array
 
@@ -99,12 +100,13 @@ def _compared(
 def _ours(file: Path, paths: Sequence[str], folder: Path) -> Run:
     compiled = crosschip.compile(file, "onnxruntime", cache=False)
     preprocess = crosschip.Preprocess(resize=_SIDE, mean=_MEAN, scale=_SCALE)
+    mapper = Mapper(compiled, preprocess, batch_size=_BATCH)
     outs = (folder / f"ours-{number}" for number in count())
 
     def run() -> Path:
         out = next(outs)
         with BatchJob(out, paths, {}, batch_size=_BATCH, classes=Classes(_TOP)) as job:
-            job.run(compiled, preprocess)
+            job.run_mapper(mapper)
         return out / "results.jsonl"
 
     return run

@@ -149,8 +149,18 @@ class BatchJob(Closing):
             DeviceError: a device failed.
         """
         check_choice("on_error", on_error, OnError)
+        self.run_mapper(
+            Mapper(compiled, preprocess, constants, self._batch_size, readers), on_error
+        )
+
+    def run_mapper(self, mapper: Mapper, on_error: OnError = "skip") -> None:
+        """Map the files that are not done by a mapper with the batch size of the job.
+
+        Raises:
+            InputError: as for `run`.
+            DeviceError: a device failed.
+        """
         paths = self.paths[self.completed :]
-        mapper = Mapper(compiled, preprocess, constants, self._batch_size, readers)
         with task(f"mapping to {self._folder}", len(paths)) as progress:
             start = monotonic()
             for results in mapper.batches(paths):
