@@ -15,7 +15,7 @@ from tests.preprocessing.oracles import (
     normalized,
 )
 
-BATCHES = 22
+BATCHES = 23
 PER_BATCH = 50
 
 
@@ -46,4 +46,4 @@ def test_same_pixels_as_the_libraries(batch: int) -> None:
             compared += 1
             error, allowed = errors(case)
             assert error <= allowed + 1e-3, (case.picture.shape, case.settings)
-    assert compared > 0.8 * PER_BATCH
+    assert compared > PER_BATCH / 2

@@ -13,8 +13,9 @@ from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.arithmetic import Add, Clip, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Transpose, Unsqueeze
+from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Or, Where
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Floor, Round
 from crosschip.preprocessing.resampling import Axis, copied_pixels, linear_taps, weighted_taps
@@ -157,11 +158,21 @@ def _between(b: Builder, first: Operand, second: Operand, weight: Value) -> Oper
 def _weighted_sums(
     b: Builder, pixels: Operand, number: int, axis: Axis, settings: Preprocess
 ) -> Operand:
-    """Return the sums of the weighted taps along an axis."""
+    """Return the sums of the weighted taps along an axis, as products of matrices.
+
+    The axis comes first, so that the taps of a pixel are rows; a width is transposed before.
+    """
     indices, weights = weighted_taps(axis, settings.interpolation, settings.antialias)
-    gathered = _real(b, b.add(Gather, pixels, indices.integers, number), settings)
-    factors = b.add(Unsqueeze, weights.operand, range(2, 2 + _CHANNELS - number))
-    return b.add(ReduceSum, b.add(Mul, gathered, factors), (number + 1,), False)
+    order = (0, 2, 3, 1) if number == _WIDTH else (0, 1, 2, 3)
+    if number == _WIDTH:
+        pixels = b.add(Transpose, _real(b, pixels, settings), order)
+    gathered = _real(b, b.add(Gather, pixels, indices.integers, 1), settings)
+    rows = b.add(Reshape, gathered, (0, 0, 0, -1))  # [N, output, taps, pixels of a row]
+    sums = b.add(MatMul, b.add(Unsqueeze, weights.operand, (1,)), rows)
+    if number == _WIDTH:
+        sums = b.add(Reshape, sums, (0, 0, settings.channels, -1))
+        return b.add(Transpose, sums, (0, 3, 1, 2))
+    return b.add(Reshape, sums, (0, 0, -1, settings.channels))
 
 
 def _rounded(b: Builder, pixels: Operand) -> Operand:
