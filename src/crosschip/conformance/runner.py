@@ -195,7 +195,7 @@ class _Worker:
             self._process.stdin.write(f"{json.dumps(request)}\n")
             self._process.stdin.flush()
         while True:
-            answer = self._next(self._timeouts, ids[0])
+            answer = self._next(self._timeouts, "".join(ids[:1]))
             if self.dead:
                 yield Died(self._end(answer) + self._last_words(before))
             if self.dead or "done" in answer:
