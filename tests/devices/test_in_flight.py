@@ -33,7 +33,7 @@ RUNS = 40
 def test_each_run_has_its_share(
     monkeypatch: pytest.MonkeyPatch, given: Options, expected: int | None
 ) -> None:
-    monkeypatch.setattr(options, "_cores", lambda: 8)
+    monkeypatch.setattr(options, "processor_cores", lambda: 8)
     assert given.threads_each == expected
 
 
