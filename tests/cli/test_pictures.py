@@ -72,6 +72,17 @@ def test_without_options_a_picture_is_resized(
     np.testing.assert_allclose(saved(tmp_path / "out"), expected, atol=1)
 
 
+def test_padding(crosschip: Crosschip, mirror: Path, photo: Path, tmp_path: Path) -> None:
+    given = ("--input", f"x={photo}", "--resize", "8", "--fit", "longer", "--position", "start")
+    more = ("--pad-value", "114,0,7", "--color", "BGR", "--save", tmp_path / "out")
+    assert crosschip("run", mirror, *PLAIN, *given, *more).status == 0
+    settings = Preprocess(
+        resize=8, fit="longer", position="start", pad_value=(114, 0, 7), color="BGR"
+    )
+    expected = settings.apply(read_picture(photo))
+    np.testing.assert_allclose(saved(tmp_path / "out"), expected, atol=1)
+
+
 def test_pictures_in_arrays(
     crosschip: Crosschip, mirror: Path, photo: Path, tmp_path: Path
 ) -> None:
@@ -129,6 +140,7 @@ def test_bench(crosschip: Crosschip, mirror: Path, photo: Path) -> None:
     [
         (("--resize", "8x8x8"), "'8x8x8' is not like 480x640 or 224"),
         (("--crop", "big"), "'big' is not like 480x640 or 224"),
+        (("--pad-value", "gray"), "for --pad-value: 'gray' is not like 0.5"),
         (("--mean", "1;2"), "'1;2' is not like 0.5, 1/255 or 123.7,116.3,103.5"),
         (("--scale", "1/0"), "'1/0' is not like"),
         (("--fit", "longest"), "did you mean 'longer'"),

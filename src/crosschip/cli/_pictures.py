@@ -11,7 +11,7 @@ import typer
 
 from crosschip.ir import Array, InputError, Model
 from crosschip.preprocessing import Preprocess, is_picture, read_picture, takes_pictures
-from crosschip.preprocessing.settings import Color, Fit, Interpolation, Layout
+from crosschip.preprocessing.settings import Color, Fit, Interpolation, Layout, Position
 from crosschip.runtime.inputs import read_array
 
 
@@ -32,6 +32,13 @@ class Pictures:
     fit: Annotated[
         str | None,
         _choice("How a picture fits --resize: stretch, shorter (covers) or longer (pads).", Fit),
+    ] = None
+    position: Annotated[
+        str | None,
+        _choice("Where a padded picture lies: center, or start, the top left.", Position),
+    ] = None
+    pad_value: Annotated[
+        str | None, typer.Option(help="The value of padding, 0 to 255, as in 114 or 124,116,104.")
     ] = None
     crop: Annotated[
         str | None, typer.Option(help="Cut out the center, of a height and width, as in 224x224.")
@@ -67,7 +74,7 @@ class Pictures:
         """
         parsers: dict[str, Callable[[str, str], object]] = {
             **dict.fromkeys(("resize", "crop"), _size),
-            **dict.fromkeys(("mean", "scale"), _numbers),
+            **dict.fromkeys(("pad_value", "mean", "scale"), _numbers),
         }
         values: dict[str, Any] = {}
         for field in fields(Pictures):
@@ -128,7 +135,8 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
         return tuple(map(_number, text.split(",")))
     except (ValueError, ZeroDivisionError):
         raise typer.BadParameter(
-            f"{text!r} is not like 0.5, 1/255 or 123.7,116.3,103.5", param_hint=f"--{name}"
+            f"{text!r} is not like 0.5, 1/255 or 123.7,116.3,103.5",
+            param_hint=f"--{name.replace('_', '-')}",
         ) from None
 
 
