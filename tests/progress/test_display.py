@@ -36,7 +36,22 @@ assert threading.active_count() == 1, threading.enumerate()
 """
 
 
-def terminal(tmp_path: Path, script: str) -> str:
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from crosschip import cli
+from crosschip.progress import task
+
+def run(arguments):
+    threading.Timer(1.6, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with task("endless [b]", total=3):
+        time.sleep(60)
+
+cli.run = run
+cli.main()
+"""
+
+
+def terminal(tmp_path: Path, script: str, status: int = 0) -> str:
     """What a script writes to a terminal, whose standard output is the same."""
     file = tmp_path / "script.py"
     file.write_text(script)
@@ -57,7 +72,7 @@ def terminal(tmp_path: Path, script: str) -> str:
             if not piece:
                 break
             pieces.append(piece)
-    assert process.wait() == 0, b"".join(pieces).decode()
+    assert process.wait() == status, b"".join(pieces).decode()
     return b"".join(pieces).decode()
 
 
@@ -87,6 +102,14 @@ def test_a_terminal_shows_bars_and_at_the_end_only_results(tmp_path: Path) -> No
     assert "2/4" in written
     assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l"), "the cursor is shown again"
     assert [line for line in screen(written) if line] == ["a warning", "result"]
+
+
+def test_an_interruption_clears_the_terminal(tmp_path: Path) -> None:
+    written = terminal(tmp_path, INTERRUPTED, status=130)
+    assert "endless [b]" in written
+    assert "Traceback" not in written
+    assert not "".join(screen(written)).replace("^C", "")
+    assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l"), "the cursor is shown again"
 
 
 def test_a_terminal_shows_nothing_of_what_is_fast(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from crosschip.progress import task
+
 logger = logging.getLogger("crosschip.cache")
 
 _MAX_TASKS = 8
@@ -50,7 +52,9 @@ class BackgroundWriter:
 
     def wait(self, key: str | None = None) -> None:
         """Wait until the task of a key is done; all tasks if the key is `None`."""
-        with self._changed:
+        if not self._tasks:
+            return
+        with task("writing compiled programs to the cache"), self._changed:
             self._is_awaited = True
             self._changed.notify_all()
             self._changed.wait_for(
