@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     __version__: str
 
+    from crosschip.batch_inference import map_files as map_files
     from crosschip.importers import load as load
     from crosschip.ir import Budget as Budget
     from crosschip.ir import BudgetError as BudgetError
@@ -70,6 +71,7 @@ _MODULES = {
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compile.front_door",
     "load": "crosschip.importers",
+    "map_files": "crosschip.batch_inference",
     "load_compiled": "crosschip.runtime.artifact.loading",
     "CacheOptions": "crosschip.runtime.options",
     "PlacementOptions": "crosschip.runtime.placement.options",

@@ -33,7 +33,7 @@ RUNS = 40
 def test_each_run_has_its_share(
     monkeypatch: pytest.MonkeyPatch, given: Options, expected: int | None
 ) -> None:
-    monkeypatch.setattr(options, "_cores", lambda: 8)
+    monkeypatch.setattr(options, "processor_cores", lambda: 8)
     assert given.threads_each == expected
 
 
@@ -57,7 +57,7 @@ def test_openvino_has_a_stream_for_each_run() -> None:
         engine: Any = device.device
         for in_flight in (1, 2):
             compiled = engine.compile(chain(Exp), Options(in_flight=in_flight))._compiled_model
-            cores = options._cores()
+            cores = options.processor_cores()
             assert compiled.get_property("NUM_STREAMS") == min(in_flight, cores)
             assert compiled.get_property("INFERENCE_NUM_THREADS") <= cores
 

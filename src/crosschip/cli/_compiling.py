@@ -16,7 +16,8 @@ from crosschip.cli._pictures import Pictures
 from crosschip.ir import Budget, Model
 from crosschip.preprocessing import is_picture
 from crosschip.progress import task
-from crosschip.runtime.artifact.container import looks_like_shipped_file
+from crosschip.runtime.artifact.container import Artifact, looks_like_shipped_file
+from crosschip.runtime.cache.key import model_key
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.missing_operators import missing_operators
 from crosschip.runtime.placement.missing_operators import MissingOperator
@@ -74,10 +75,11 @@ class Compilation(Pictures, Engines):
 
     def load(self, path: Path) -> Model:
         """Check the options and load the model in a file; it takes pictures if they say so."""
+        return self.attach(self._load(path), _options.files(self.input))
+
+    def _load(self, path: Path) -> Model:
         self._arguments()
-        limits = _options.budget(self.budget)
-        model = crosschip.load(path, budget=limits)
-        return self.attach(model, _options.files(self.input))
+        return crosschip.load(path, budget=_options.budget(self.budget))
 
     def inputs(self, model: Model) -> dict[str, Any]:
         """Return the inputs of the options, and random ones for the others."""
@@ -124,6 +126,27 @@ class Compilation(Pictures, Engines):
         model = self.load(path)
         inputs = self.inputs(model)
         return self.compile(model), inputs
+
+    def load_or_compile_plain(
+        self, path: Path, context: typer.Context, meaningful: Collection[str]
+    ) -> tuple[CompiledModel, str]:
+        """Load or compile the model in a file without preprocessing of pictures.
+
+        The arguments are those of `load_or_compile`.
+
+        Returns:
+            The compiled model, and a digest of the file if that holds a compiled model, else of the
+            model.
+        """
+        if looks_like_shipped_file(path):
+            limits = _options.budget(self.budget)
+            compiled = load_compiled_file(
+                path, context, meaningful, limits, self.threads, self.performance
+            )
+            with Artifact(path) as file:
+                return compiled, file.digest
+        model = self._load(path)
+        return self.compile(model), model_key(model)
 
     def explain(self, model: Model) -> Placement:
         """Return the placement of a model."""

@@ -96,10 +96,10 @@ class Options:
         """Return the number of processor threads per run; concurrent runs share the cores."""
         if self.threads is not None or self.in_flight == 1:
             return self.threads
-        return max(1, _cores() // self.in_flight)
+        return max(1, processor_cores() // self.in_flight)
 
 
-def _cores() -> int:
+def processor_cores() -> int:
     """Return the number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

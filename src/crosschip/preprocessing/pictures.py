@@ -44,6 +44,12 @@ def takes_pictures(type_: TensorType) -> bool:
     return type_.element_type is ElementType.UINT8 and shape is not None and shape[3:] == (3,)
 
 
+def require_pillow(path: str | os.PathLike[str]) -> None:
+    """Raise InputError if Pillow, which reads pictures such as that, is not installed."""
+    if find_spec("PIL") is None:
+        raise InputError(f"{path}: reading pictures needs Pillow; {install_command('pictures')}")
+
+
 def read_picture(path: str | os.PathLike[str]) -> Array:
     """Read the picture in a file of a common format (JPEG, PNG, WebP, TIFF, …).
 
@@ -60,8 +66,7 @@ def read_picture(path: str | os.PathLike[str]) -> Array:
         InputError: Pillow is not installed, the file cannot be read, holds no picture, or is cut
             short, or the picture is so large that it is likely to be an attack.
     """
-    if find_spec("PIL") is None:
-        raise InputError(f"{path}: reading pictures needs Pillow; {install_command('pictures')}")
+    require_pillow(path)
     from PIL import Image, UnidentifiedImageError
 
     Image.init()
@@ -86,7 +91,8 @@ def _pixels(image: Image) -> Array:
     """Return the upright pixels of an opened picture in RGB."""
     from PIL import Image, ImageOps
 
-    upright: Any = ImageOps.exif_transpose(image)
+    upright: Any = image
+    ImageOps.exif_transpose(upright, in_place=True)
     if upright.mode == "F":
         raise InputError("its pixels are reals, of an unknown range; convert it to 8 or 16 bits")
     if upright.mode in _SIXTEEN_BITS:
@@ -96,4 +102,4 @@ def _pixels(image: Image) -> Array:
         pixels = upright.convert("RGBA")
         white = Image.new("RGBA", pixels.size, "white")
         upright = Image.alpha_composite(white, pixels)
-    return np.array(upright.convert("RGB"))
+    return np.array(upright if upright.mode == "RGB" else upright.convert("RGB"))

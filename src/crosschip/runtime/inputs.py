@@ -61,18 +61,18 @@ def write_value(path: Path, value: Any) -> Path:
         write_user_file(path, [content.getbuffer()])
     else:
         path = path.with_name(f"{path.name}.json")
-        write_user_file(path, [json.dumps(_plain(value), allow_nan=False).encode("ascii")])
+        write_user_file(path, [json.dumps(plain_value(value), allow_nan=False).encode("ascii")])
     return path
 
 
-def _plain(value: Any) -> Any:
-    """Return an output as a JSON value."""
+def plain_value(value: Any) -> Any:
+    """Return an output as a JSON value; numbers that are not finite are texts, as `NaN`."""
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain_value(value.tolist())
     if isinstance(value, list):
-        return [_plain(element) for element in value]
+        return [plain_value(element) for element in value]
     if isinstance(value, dict):
-        return {str(_plain(key)): _plain(element) for key, element in value.items()}
+        return {str(plain_value(key)): plain_value(element) for key, element in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

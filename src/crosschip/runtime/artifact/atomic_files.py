@@ -27,14 +27,15 @@ _ABANDONED_SECONDS = 600
 
 if sys.platform == "win32":
 
-    def _lock(descriptor: int) -> bool | None:
+    def lock(descriptor: int) -> bool | None:
+        """Return `None`: files cannot be locked."""
         return None
 
     _RENAMED_OPEN = False
 else:
     import fcntl
 
-    def _lock(descriptor: int) -> bool | None:
+    def lock(descriptor: int) -> bool | None:
         """Lock a file; return whether that succeeded, or `None` if the file system has no locks."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,7 +139,7 @@ def remove_abandoned_files(folder: StrPath, name: str = "") -> None:
         with suppress(OSError):
             descriptor = open_own(path, os.O_RDWR)
             try:
-                alone = _lock(descriptor)
+                alone = lock(descriptor)
                 if alone is None:
                     alone = time.time() - status.st_mtime > _ABANDONED_SECONDS
                 if alone and _RENAMED_OPEN:
@@ -157,7 +158,7 @@ def _temporary(path: StrPath, folder: StrPath, mode: int) -> tuple[str, int]:
         temporary = os.path.join(folder, temporary)
         descriptor = os.open(temporary, flags, mode)
         # Another process may have removed the file between its creation and its lock.
-        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+        if lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             return temporary, descriptor
         os.close(descriptor)
 
