@@ -18,7 +18,7 @@ from crosschip.bisect.report import (
     format_error,
     slots_of,
 )
-from crosschip.drawing import to_svg
+from crosschip.drawing import Labels, to_svg
 from crosschip.ir import InputError, Operation
 from crosschip.ir.text import legible
 from crosschip.ops.definition.serialization import to_bytes
@@ -192,7 +192,7 @@ def _drawing(report: Report) -> Iterator[str]:
             groups[operation] = _RIGHT
     for operator in report.failing_operators:
         groups.update(dict.fromkeys(operator.operations, _WRONG))
-    drawing = to_svg(report.model, groups, _COLOURS)
+    drawing = to_svg(report.model, Labels(groups), _COLOURS)
     yield f'<div class="graph">{drawing}</div>'
 
 
