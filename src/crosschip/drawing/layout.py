@@ -97,12 +97,18 @@ class Layout:
     routes: Sequence[Route]
 
 
-def arrange(graph: Graph) -> Layout:
-    """Return the layout of a graph in the number of columns that fits a screen best."""
+def arrange(graph: Graph, *, inside: bool = False) -> Layout:
+    """Return the layout of a graph in the number of columns that fits a screen best.
+
+    Args:
+        graph: the graph.
+        inside: whether it is in a frame, where one column is best unless it is long.
+    """
     boxes = {node: _box(node) for node in graph.nodes}
     layers = _layers(graph)
     heights = [max(boxes[node].bottom for node in layer) + _GAP for layer in layers]
     most = min(_MOST_COLUMNS, 1 + int(2 * sum(heights) // _SCREEN), max(1, len(layers)))
+    most = 1 if inside and sum(heights) < _SCREEN else most
 
     def cost(count: int) -> float:
         layout = _Columns(graph, boxes, _cut(graph, layers, heights, count)).layout()
@@ -126,7 +132,7 @@ def _box(node: Node) -> Box:
         heading = shortened(node.heading, HEADING, SIZE)
         width = max(width, width_of(heading, SIZE, bold=True) + 2 * PADDING)
         height += ROW + 4
-    layouts = [arrange(frame) for frame in node.frames]
+    layouts = [arrange(frame, inside=True) for frame in node.frames]
     box = Box(node, width, height, strip)
     if layouts:
         _add_inner(box, layouts)

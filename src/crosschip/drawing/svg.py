@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from crosschip.drawing.builder import graph_of
 from crosschip.drawing.dot import colours_of
-from crosschip.drawing.graph import Detail, Graph, Labels, Row, all_operations, counted, graph_of
+from crosschip.drawing.graph import Detail, Graph, Labels, Row, all_operations, counted
 from crosschip.drawing.layout import (
     HEADING,
     HEIGHT,
@@ -23,7 +24,8 @@ from crosschip.drawing.layout import (
     row_texts,
     segment_text,
 )
-from crosschip.drawing.text import FONT, escaped, shortened, text_element, width_of
+from crosschip.drawing.page import INK, LINE, MUTED, TRANSFER, page
+from crosschip.drawing.text import escaped, shortened, text_element, width_of
 from crosschip.ir.model import Model
 
 _DETAILS = (
@@ -35,20 +37,6 @@ _DETAILS = (
 """The details of pictures, in the order in which they are tried."""
 
 _MARGIN, _LEGEND_ROW = 20, 22
-_INK, _MUTED, _LINE, _TRANSFER = "#1c2733", "#51606e", "#8896a4", "#d9480f"
-_STYLE = """
-.crosschip .quiet { fill: #51606e }
-@media (prefers-color-scheme: dark) {
-.crosschip .page { fill: #14181d }
-.crosschip .ink { fill: #e6ebf0 }
-.crosschip .quiet { fill: #aab6c2 }
-.crosschip .frame { fill: #1d232a; stroke: #5d6b79 }
-.crosschip .pill { fill: #2b343e }
-.crosschip .heading { fill: #2b343e }
-.crosschip .transfer { stroke: #ff8a4c }
-.crosschip .hot { fill: #ff8a4c }
-}
-"""
 
 
 def to_svg(
@@ -73,22 +61,13 @@ def to_svg(
     legend = list(_legend(model, labels, {g: c for g, c in colours.items() if counts[g]}, detail))
     if any(route.transfer for route in _all_routes(layout)):
         legend.append(
-            _LegendItem(_TRANSFER, "a value that goes from one device to another", line=True)
+            _LegendItem(TRANSFER, "a value that goes from one device to another", line=True)
         )
     width = max([layout.width, *(item.width for item in legend)]) + 2 * _MARGIN
     top = _MARGIN + _LEGEND_ROW * len(legend) + _MARGIN / 2
-    height = top + layout.height + _MARGIN
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="crosschip" width="{width:.0f}" '
-            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}">',
-            f"<style>{_STYLE}</style>",
-            f'<rect class="page" width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-            *(item.drawn(_MARGIN + _LEGEND_ROW * index) for index, item in enumerate(legend)),
-            *_Drawing(colours).layout(layout, (width - layout.width) / 2, top),
-            "</svg>",
-        ]
-    )
+    elements = [item.drawn(_MARGIN + _LEGEND_ROW * i) for i, item in enumerate(legend)]
+    elements += _Drawing(colours).layout(layout, (width - layout.width) / 2, top)
+    return page(width, top + layout.height + _MARGIN, elements)
 
 
 def _fitting(model: Model, labels: Labels) -> tuple[Layout, Detail]:
@@ -143,13 +122,13 @@ class _LegendItem:
 
     def drawn(self, top: float) -> str:
         text = text_element(
-            _MARGIN + self._indent, top + 13, self.text, 13, fill=_INK, bold=self.bold, style="ink"
+            _MARGIN + self._indent, top + 13, self.text, 13, fill=INK, bold=self.bold, style="ink"
         )
         if self.line:
             y = top + 9
             path = f"M{_MARGIN} {y:.1f}h18"
             return (
-                f'<path class="transfer" d="{path}" stroke="{_TRANSFER}" stroke-width="2.5"/>{text}'
+                f'<path class="transfer" d="{path}" stroke="{TRANSFER}" stroke-width="2.5"/>{text}'
             )
         if self.colour:
             return (
@@ -221,7 +200,7 @@ class _Drawing:
                 f"<g><title>{escaped(node.title)}</title>"
                 f'<rect class="pill" x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" '
                 f'height="{box.height:.1f}" rx="{box.height / 2:g}" fill="#ffffff" '
-                f'stroke="{_LINE}"/>' + _heading(box, x + box.width / 2, y + 15, "middle") + "</g>"
+                f'stroke="{LINE}"/>' + _heading(box, x + box.width / 2, y + 15, "middle") + "</g>"
             )
         for line, (text, centre) in box.labels.items():
             label = text_element(
@@ -230,7 +209,7 @@ class _Drawing:
                 text,
                 SMALL,
                 anchor="middle",
-                fill=_MUTED,
+                fill=MUTED,
                 style="quiet",
             )
             yield f"<g><title>{escaped(line.title)}</title>{label}</g>"
@@ -271,13 +250,13 @@ class _Drawing:
     def _frame(self, box: Box, x: float, y: float) -> Iterator[str]:
         yield (
             f'<rect class="frame" x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" '
-            f'height="{box.height:.1f}" rx="6" fill="#f6f8fa" stroke="{_LINE}" '
+            f'height="{box.height:.1f}" rx="6" fill="#f6f8fa" stroke="{LINE}" '
             f'stroke-dasharray="5 3"/>'
         )
         for left, top, inner in box.inner:
             if inner.heading:
                 at = x + left, y + top - 5
-                yield text_element(*at, inner.heading, SIZE, fill=_INK, bold=True, style="ink")
+                yield text_element(*at, inner.heading, SIZE, fill=INK, bold=True, style="ink")
             yield from self.layout(inner, x + left, y + top)
             yield from _ends(box, left, top, inner, x, y)
         if box.node.heading:
@@ -293,24 +272,26 @@ class _Drawing:
 
 def _heading(box: Box, x: float, y: float, anchor: str) -> str:
     text = shortened(box.node.heading, HEADING, SIZE)
-    return text_element(x, y, text, SIZE, anchor=anchor, fill=_INK, bold=True, style="ink")
+    return text_element(x, y, text, SIZE, anchor=anchor, fill=INK, bold=True, style="ink")
 
 
 def _ends(box: Box, left: float, top: float, inner: Layout, x: float, y: float) -> Iterator[str]:
-    """Yield the lines from the ends inside of a frame to its labels."""
+    """Yield the lines from the upper end of a frame into it, and from inside to its labels."""
     for end in inner.boxes:
-        if end.node.port is None or not end.node.is_sink:
+        inside = x + left + end.x, y + top + end.y
+        if end.node.port is None:
             continue
-        start = x + left + end.x, y + top + end.y
+        if not end.node.is_sink:
+            yield _path(Route(((inside[0], y), inside), False, False), 0, 0)
         for line, (_, centre) in box.labels.items():
-            if end.node.port in line.values:
-                points = start, (x + centre, y + box.height)
-                yield _path(Route(points, False, False), 0, 0)
+            if end.node.is_sink and end.node.port in line.values:
+                outside = x + centre, y + box.height
+                yield _path(Route((inside, outside), False, False), 0, 0)
 
 
 def _path(route: Route, x: float, y: float) -> str:
     points = [(left + x, top + y) for left, top in route.points]
-    colour, width = (_TRANSFER, 2.5) if route.transfer else (_LINE, 1.2)
+    colour, width = (TRANSFER, 2.5) if route.transfer else (LINE, 1.2)
     style = "transfer" if route.transfer else "line"
     if len(points) == 2:
         (x0, y0), (x1, y1) = points

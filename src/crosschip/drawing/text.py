@@ -7,16 +7,14 @@ from html import escape
 
 from crosschip.ir.text import legible
 
-FONT = "Helvetica, Arial, sans-serif"
-
 _WIDTHS = {
     **dict.fromkeys("ijl|.,:;'!()[]I/\\ -`ftr", 0.42),
     **dict.fromkeys('abcdeghknopqsuvxyz0123456789_?*$"', 0.65),
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ&", 0.79),
-    **dict.fromkeys("+<>=~^#{}", 0.84),
-    **dict.fromkeys("MWmw@%", 1.0),
+    **dict.fromkeys("+<>=~^#{}×≤≥", 0.84),
+    **dict.fromkeys("MWmw@%…", 1.0),
 }
-"""The widths of ASCII characters in ems: at least those of DejaVu Sans, the widest usual font."""
+"""The widths of usual characters in ems: at least those of DejaVu Sans, the widest usual font."""
 
 _OTHER = 1.05
 """The width of all other characters, such as those of CJK scripts."""
@@ -79,7 +77,7 @@ def text_element(
         style: the CSS classes.
     """
     fitted = ""
-    if not text.isascii():
+    if not _WIDTHS.keys() >= set(text):
         length = width_of(text, size, bold=bold)
         fitted = f' textLength="{length:.1f}" lengthAdjust="spacingAndGlyphs"'
     return (
