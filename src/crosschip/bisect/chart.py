@@ -12,7 +12,7 @@ from crosschip.drawing.page import INK, page
 from crosschip.drawing.text import escaped, shortened, text_element, width_of
 from crosschip.ir import Operation
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 1080, 430, 72, 24, 74, 370
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 1080, 430, 88, 24, 74, 370
 _RIGHT_COLOUR, _WRONG_COLOUR, _SUM_COLOUR = "#2e9e6b", "#d4404a", "#4f93c8"
 
 _LEAST, _MOST = -9, 1

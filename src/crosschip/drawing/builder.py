@@ -22,10 +22,10 @@ from crosschip.drawing.graph import (
     Line,
     Node,
     Row,
-    all_operations,
     counted,
 )
 from crosschip.drawing.repeats import MIN_SAVING, Item, Repeat, fold
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.control import ControlFlow
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import TensorType
@@ -261,7 +261,7 @@ class _Builder:
         """Yield a row for the operations of each group in each body."""
         for role, body in zip(operation.roles, operation.bodies, strict=True):
             groups: dict[str, list[Operation]] = {}
-            for inner in all_operations(body):
+            for inner in walk_operations(body):
                 groups.setdefault(self._labels.group(inner), []).append(inner)
             for inside in groups.values():
                 self._alike.update((each, [each]) for each in inside)

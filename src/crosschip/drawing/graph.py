@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.model import Operand, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +133,6 @@ class Detail(NamedTuple):
     most: int = 1
     depth: int = 16
     shapes: bool = True
-
-
-def all_operations(model: Model) -> Iterator[Operation]:
-    """Yield the operations of a model and of the bodies in it."""
-    for operation in model.operations:
-        yield operation
-        for body in operation.bodies:
-            yield from all_operations(body)
 
 
 def counted(count: int, noun: str) -> str:

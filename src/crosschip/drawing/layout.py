@@ -128,7 +128,7 @@ def _box(node: Node) -> Box:
     strip = max((strip_width(row) for row in node.rows), default=0.0)
     width = max([sum(widths), *(_row_width(row, strip) for row in node.rows)])
     height = ROW * len(node.rows)
-    if node.heading:
+    if node.heading or not (node.rows or node.frames):
         heading = shortened(node.heading, HEADING, SIZE)
         width = max(width, width_of(heading, SIZE, bold=True) + 2 * PADDING)
         height += ROW + 4

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from crosschip.drawing.builder import graph_of
 from crosschip.drawing.dot import colours_of
-from crosschip.drawing.graph import Detail, Graph, Labels, Row, all_operations, counted
+from crosschip.drawing.graph import Detail, Graph, Labels, Row, counted
 from crosschip.drawing.layout import (
     HEADING,
     HEIGHT,
@@ -26,6 +26,7 @@ from crosschip.drawing.layout import (
 )
 from crosschip.drawing.page import INK, LINE, MUTED, TRANSFER, page
 from crosschip.drawing.text import escaped, shortened, text_element, width_of
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.model import Model
 
 _DETAILS = (
@@ -55,7 +56,7 @@ def to_svg(
     """
     labels = labels or Labels()
     layout, detail = _fitting(model, labels)
-    counts = Counter(labels.group(operation) for operation in all_operations(model))
+    counts = Counter(labels.group(operation) for operation in walk_operations(model))
     counts.pop("", None)
     colours = colours or colours_of(counts)
     legend = list(_legend(model, labels, {g: c for g, c in colours.items() if counts[g]}, detail))
@@ -144,7 +145,7 @@ _LEGEND_WIDTH = 560
 def _legend(
     model: Model, labels: Labels, colours: Mapping[str, str], detail: Detail
 ) -> Iterator[_LegendItem]:
-    operations = list(all_operations(model))
+    operations = list(walk_operations(model))
     segments = len({labels.segments[o] for o in operations if o in labels.segments})
     total = counted(len(operations), "operation")
     total += f" in {counted(segments, 'segment')}" if segments else ""

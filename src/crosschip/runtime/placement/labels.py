@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosschip.drawing import Labels, all_operations
+from crosschip.drawing import Labels
 from crosschip.ir import Operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.text import legible
 from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
@@ -41,4 +42,4 @@ def segment_number(placement: Placement, segment: Segment) -> str:
 def _with_bodies(operation: Operation) -> Iterator[Operation]:
     yield operation
     for body in operation.bodies:
-        yield from all_operations(body)
+        yield from walk_operations(body)
