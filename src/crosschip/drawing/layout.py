@@ -115,7 +115,8 @@ def arrange(graph: Graph, *, inside: bool = False) -> Layout:
         excess = max(1.0, layout.width / WIDTH, layout.height / HEIGHT)
         return excess * 10 + max(layout.width / WIDTH, layout.height / _SCREEN) + count / 20
 
-    count = 1 if most == 1 else min(range(1, most + 1), key=cost)
+    least = min(most, 1 + int(sum(heights) // (2 * HEIGHT)))
+    count = least if least == most else min(range(least, most + 1), key=cost)
     return _Columns(graph, boxes, _cut(graph, layers, heights, count)).layout()
 
 

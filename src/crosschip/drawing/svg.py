@@ -76,7 +76,7 @@ def _fitting(model: Model, labels: Labels) -> tuple[Layout, Detail]:
     layout = None
     for detail in _DETAILS:
         graph = graph_of(model, labels, detail)
-        if detail is not _DETAILS[-1] and _least_area(graph) > WIDTH * HEIGHT:
+        if detail is not _DETAILS[-1] and _least_area(graph) > _FILLED * WIDTH * HEIGHT:
             continue
         layout = arrange(graph)
         if layout.width <= WIDTH and layout.height <= HEIGHT:
@@ -94,7 +94,8 @@ def _least_area(graph: Graph) -> float:
     )
 
 
-_LEAST_WIDTH = 130
+_LEAST_WIDTH, _FILLED = 130, 0.5
+"""The least width of a box with its gap, and the most of a page that boxes fill."""
 
 
 def _all_routes(layout: Layout) -> Iterator[Route]:
