@@ -165,7 +165,7 @@ def test_nothing_overlaps_or_leaves_the_picture_and_each_operation_is_counted_on
     rows = [row for row in root.iter(f"{SVG}g") if row.get("class") == "operations"]
     assert sum(int(row.get("data-count", "")) for row in rows) == len(model.operations)
     shown = Counter[str]()
-    fills = {}
+    fills: dict[str, str | None] = {}
     for row in rows:
         title, rect = row.find(f"{SVG}title"), row.find(f"{SVG}rect")
         assert title is not None
@@ -187,7 +187,7 @@ def test_transfers_are_drawn_if_and_only_if_there_are_some(drawn: tuple[Model, L
     crossing = any(
         labels.groups[model.producers[operand]] != labels.groups[operation]
         for operation in model.operations
-        for operand in operation.inputs
+        for operand in filter(None, operation.inputs)
         if operand in model.producers
     )
     assert bool(lines) == crossing

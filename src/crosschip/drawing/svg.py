@@ -32,8 +32,9 @@ from crosschip.ir.model import Model
 _DETAILS = (
     Detail(),
     Detail(depth=1),
-    *(Detail(most, 1, shapes=False) for most in (1, 4, 6, 8, 12, 16, 24, 32)),
-    *(Detail(4**power, 0, shapes=False) for power in range(2, 10)),
+    Detail(depth=1, shapes=False),
+    *(Detail(most, 1, shapes=False) for most in (4, 6, 8, 12, 16, 24, 32)),
+    *(Detail(most << power, 0, shapes=False) for power in range(3, 16) for most in (2, 3)),
 )
 """The details of pictures, in the order in which they are tried."""
 
