@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from crosschip.accuracy.error import UNIT
 from crosschip.bisect.report import Report, format_error
-from crosschip.drawing.chart import SIZE, Axis, Labeller, Rectangle, axes, line, point_label
+from crosschip.drawing.chart import SIZE, Axis, LabelPlacer, Rectangle, axes, line, point_label
 from crosschip.drawing.page import INK, page
-from crosschip.drawing.text import escaped, shortened, text_element, width_of
+from crosschip.drawing.text import escape_text, shorten, text_element, width_of
 from crosschip.ir import Operation
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 1080, 430, 88, 24, 74, 370
@@ -30,7 +30,7 @@ def draw_errors(report: Report) -> str:
         *_legend(),
         *axes(x, y, "operation, by its position in the model", f"error: {UNIT}"),
         *_sums(report, x, y),
-        *_marks(report, x, y),
+        *_points(report, x, y),
     ]
     return page(_WIDTH, _HEIGHT, elements)
 
@@ -58,7 +58,7 @@ def _sums(report: Report, x: Axis, y: Axis) -> Iterator[str]:
         yield (f'<polyline points="{path}" fill="none" stroke="{_SUM_COLOUR}" stroke-width="1.5"/>')
 
 
-def _marks(report: Report, x: Axis, y: Axis) -> Iterator[str]:
+def _points(report: Report, x: Axis, y: Axis) -> Iterator[str]:
     """Yield a point for each operation whose error is known, with names where it is wrong."""
     wrong = {o: each.error for each in report.failing_operators for o in each.operations}
     places = {
@@ -72,12 +72,12 @@ def _marks(report: Report, x: Axis, y: Axis) -> Iterator[str]:
             error = report.own[operation].error
             yield _point(operation, error, x.at(index + 0.5), y.at(error), _RIGHT_COLOUR, 2.5)
     area = Rectangle(_LEFT, _TOP - _RADIUS, _WIDTH, _BOTTOM)
-    labeller = Labeller(area, list(places.values()), _RADIUS)
+    placer = LabelPlacer(area, list(places.values()), _RADIUS)
     for operation, (left, top) in places.items():
         yield line(left, top, left, y.start, _WRONG_COLOUR, dashes="2 2")
         yield _point(operation, wrong[operation], left, top, _WRONG_COLOUR, _RADIUS)
-        name = shortened(f"{operation.type} {operation.name}", _LONGEST_NAME, SIZE)
-        label = labeller.place(left, top, name, SIZE)
+        name = shorten(f"{operation.type} {operation.name}", _LONGEST_NAME, SIZE)
+        label = placer.place(left, top, name, SIZE)
         if label is not None:
             yield point_label(*label, name, _WRONG_COLOUR, "hot", bold=False)
 
@@ -89,5 +89,5 @@ def _point(
     title = f"{operation.type} {operation.name}: {value}"
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}">'
-        f"<title>{escaped(title)}</title></circle>"
+        f"<title>{escape_text(title)}</title></circle>"
     )

@@ -22,7 +22,7 @@ from crosschip.drawing.graph import (
     Line,
     Node,
     Row,
-    counted,
+    count_text,
 )
 from crosschip.drawing.repeats import MIN_SAVING, Item, Repeat, fold
 from crosschip.ir.bodies import walk_operations
@@ -63,7 +63,7 @@ class _Builder:
             for operand in operation.inputs:
                 if operand is not None:
                     self._readers.setdefault(operand, []).append(operation)
-        self._alike: dict[Operation, list[Operation]] = {}
+        self._counterparts: dict[Operation, list[Operation]] = {}
         """The operations that the drawn one of a repeat stands for."""
 
     def build(self) -> Graph:
@@ -73,7 +73,7 @@ class _Builder:
             max(MIN_SAVING, self._most),
             shapes=self._detail.shapes,
         )
-        self._add_alike(items, {o: [o] for o in self._model.operations})
+        self._add_counterparts(items, {o: [o] for o in self._model.operations})
         level = _Level(self)
         for name, operand in self._model.inputs.items():
             level.add_source(Node(heading=name, title=f"input {name}: {operand.type}"), operand)
@@ -84,19 +84,19 @@ class _Builder:
             level.add_sink(Node(heading=f"{name}{constant}", title=title, is_sink=True), operand)
         return level.graph(merging=True)
 
-    def _add_alike(
+    def _add_counterparts(
         self, items: Sequence[Item], stands_for: Mapping[Operation, Sequence[Operation]]
     ) -> None:
         for item in items:
             if isinstance(item, Operation):
-                self._alike[item] = list(stands_for[item])
+                self._counterparts[item] = list(stands_for[item])
             else:
                 within = {
                     first: [o for each in alike for o in stands_for[each]]
                     for first, *others in zip(*item.blocks, strict=True)
                     for alike in [[first, *others]]
                 }
-                self._add_alike(item.items, within)
+                self._add_counterparts(item.items, within)
 
     def transfers(self, operand: Operand, reader: Operation | None) -> bool:
         """Return whether a value is read by another group than that which outputs it."""
@@ -151,7 +151,7 @@ class _Builder:
                 types.append(operand.type)
             else:
                 index = producer.outputs.index(operand)
-                alike = self._alike.get(producer, [producer])
+                alike = self._counterparts.get(producer, [producer])
                 types += [other.outputs[index].type for other in alike]
         return _type_text(types) if types else ""
 
@@ -223,10 +223,10 @@ class _Builder:
                 operation
             )
         ordered = sorted(by_type.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-        kept = _MOST_TYPES if len(ordered) > _MOST_TYPES + 1 else len(ordered)
-        rows = [self._row(each, type_, f"× {len(each)}") for (type_, _), each in ordered[:kept]]
+        shown = _MOST_TYPES if len(ordered) > _MOST_TYPES + 1 else len(ordered)
+        rows = [self._row(each, type_, f"× {len(each)}") for (type_, _), each in ordered[:shown]]
         groups: dict[str, list[Operation]] = {}
-        for (_, group), each in ordered[kept:]:
+        for (_, group), each in ordered[shown:]:
             groups.setdefault(group, []).extend(each)
         for each in groups.values():
             kinds = len({operation.type for operation in each})
@@ -234,7 +234,7 @@ class _Builder:
         return rows
 
     def _row(self, operations: Sequence[Operation], label: str, detail: str) -> Row:
-        everything = [o for operation in operations for o in self._alike[operation]]
+        everything = [o for operation in operations for o in self._counterparts[operation]]
         segments = [self._labels.segments.get(o, "") for o in everything if self._in_segments]
         return Row(
             everything,
@@ -264,8 +264,8 @@ class _Builder:
             for inner in walk_operations(body):
                 groups.setdefault(self._labels.group(inner), []).append(inner)
             for inside in groups.values():
-                self._alike.update((each, [each]) for each in inside)
-                yield self._row(inside, role, counted(len(inside), "operation"))
+                self._counterparts.update((each, [each]) for each in inside)
+                yield self._row(inside, role, count_text(len(inside), "operation"))
 
     def frame(self, repeat: Repeat) -> Node:
         """Return the frame of a repeat, with its first block."""
@@ -285,7 +285,7 @@ class _Builder:
         operators = Counter(operation.type for block in blocks for operation in block)
         title = ", ".join(f"{number} {type_}" for type_, number in operators.most_common())
         return Node(
-            heading=f"× {len(blocks)} {how}, {counted(count, 'operation')} each",
+            heading=f"× {len(blocks)} {how}, {count_text(count, 'operation')} each",
             title=f"{len(blocks)} blocks of {count} operations that are alike: {title}",
             frames=[level.graph(merging=False)],
         )
@@ -326,19 +326,21 @@ class _Level:
         for item in self._builder.chains(items):
             if isinstance(item, Repeat):
                 node = self._builder.frame(item)
-                made = {
+                representatives = {
                     output: first
                     for block in item.blocks
                     for one, other in zip(item.blocks[0], block, strict=True)
                     for first, output in zip(one.outputs, other.outputs, strict=True)
                 }
-                reads = list(_repeat_reads(item, made, ports=bool(node.frames)))
+                reads = list(_repeat_reads(item, representatives, ports=bool(node.frames)))
             else:
                 node = self._builder.box(item)
-                made = {output: output for operation in item for output in operation.outputs}
-                reads = [r for r in self._builder.reads(item) if r.operand not in made]
+                representatives = {
+                    output: output for operation in item for output in operation.outputs
+                }
+                reads = [r for r in self._builder.reads(item) if r.operand not in representatives]
             self._nodes.append(node)
-            self._owner.update((output, (node, first)) for output, first in made.items())
+            self._owner.update((output, (node, first)) for output, first in representatives.items())
             pending.append((node, reads))
         for node, reads in pending:
             for read in reads:
@@ -387,13 +389,13 @@ class _Level:
 
 
 def _repeat_reads(
-    repeat: Repeat, made: Mapping[Operand, Operand], *, ports: bool
+    repeat: Repeat, representatives: Mapping[Operand, Operand], *, ports: bool
 ) -> Iterator[_Read]:
     """Yield what the blocks of a repeat read from outside, at the ports of the first block."""
     for block in repeat.blocks:
         for first, operation in zip(repeat.blocks[0], block, strict=True):
             for port, operand in zip(first.inputs, operation.inputs, strict=True):
-                if operand is None or operand.is_constant or operand in made:
+                if operand is None or operand.is_constant or operand in representatives:
                     continue
                 yield _Read(port if ports else None, operand, operation)
 

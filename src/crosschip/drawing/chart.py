@@ -153,7 +153,7 @@ class Rectangle:
         )
 
 
-class Labeller:
+class LabelPlacer:
     """The places of labels near points: within an area, and where nothing else lies."""
 
     def __init__(self, area: Rectangle, points: Sequence[tuple[float, float]], radius: float):

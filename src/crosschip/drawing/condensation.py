@@ -65,7 +65,7 @@ def _crossing(
 
 def merge_ends(graph: Graph) -> Graph:
     """Return a graph with one node for many inputs of the same readers, or outputs of one node."""
-    merged = _merged_ends(graph)
+    merged = _ends_to_merge(graph)
     lines: dict[Line, Line] = {}
     for source in dict.fromkeys(merged.values()):
         old = [line for node in merged if merged[node] is source for line in node.lines]
@@ -89,7 +89,7 @@ def merge_ends(graph: Graph) -> Graph:
     return Graph(list(nodes), [Edge(*edge) for edge in edges])
 
 
-def _merged_ends(graph: Graph) -> dict[Node, Node]:
+def _ends_to_merge(graph: Graph) -> dict[Node, Node]:
     """Return the node for each input or output that is drawn together with others."""
     neighbours: dict[Node, set[Node]] = {}
     for edge in graph.edges:

@@ -135,6 +135,6 @@ class Detail(NamedTuple):
     shapes: bool = True
 
 
-def counted(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
     """Return a number with a noun in singular or plural."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

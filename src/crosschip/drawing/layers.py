@@ -83,7 +83,9 @@ def place_layers(layers: Sequence[list[Slot]]) -> float:
     for sweep in range(_SWEEPS):
         downwards = sweep % 2 == 0
         for layer in layers if downwards else reversed(layers):
-            _place(layer, [_wanted(slot, downwards, sweep >= _SWEEPS - 2) for slot in layer])
+            _place(
+                layer, [_ideal_position(slot, downwards, sweep >= _SWEEPS - 2) for slot in layer]
+            )
         _spread(layers)
     _straighten(layers)
     _spread(layers)
@@ -132,7 +134,7 @@ def _crossings(layers: Sequence[Sequence[Slot]]) -> int:
     return count
 
 
-def _wanted(slot: Slot, downwards: bool, both: bool) -> float:
+def _ideal_position(slot: Slot, downwards: bool, both: bool) -> float:
     """Return the mean of the positions at which the links of a slot would be vertical."""
     wanted = [link.start - link.entering for link in slot.up] if downwards or both else []
     if not downwards or both:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from crosschip.drawing.graph import Edge, Graph, Line, Node, Row
 from crosschip.drawing.layers import Link, Slot, place_layers
-from crosschip.drawing.text import shortened, width_of
+from crosschip.drawing.text import shorten, width_of
 from crosschip.ir.model import Operand
 
 ROW, SIZE, SMALL = 18, 11, 10
@@ -97,18 +97,18 @@ class Layout:
     routes: Sequence[Route]
 
 
-def arrange(graph: Graph, *, inside: bool = False) -> Layout:
+def arrange(graph: Graph, *, in_frame: bool = False) -> Layout:
     """Return the layout of a graph in the number of columns that fits a screen best.
 
     Args:
         graph: the graph.
-        inside: whether it is in a frame, where one column is best unless it is long.
+        in_frame: whether it is in a frame, where one column is best unless it is long.
     """
     boxes = {node: _box(node) for node in graph.nodes}
     layers = _layers(graph)
     heights = [max(boxes[node].bottom for node in layer) + _GAP for layer in layers]
     most = min(_MOST_COLUMNS, 1 + int(2 * sum(heights) // _SCREEN), max(1, len(layers)))
-    most = 1 if inside and sum(heights) < _SCREEN else most
+    most = 1 if in_frame and sum(heights) < _SCREEN else most
 
     def cost(count: int) -> float:
         layout = _Columns(graph, boxes, _cut(graph, layers, heights, count)).layout()
@@ -124,16 +124,16 @@ def _box(node: Node) -> Box:
     """Return a node with its size, and with its inner layouts."""
     if node.port is not None:
         return Box(node, 1, 0)
-    texts = [(line, shortened(line.label, _DETAIL, SMALL)) for line in node.lines]
+    texts = [(line, shorten(line.label, _DETAIL, SMALL)) for line in node.lines]
     widths = [width_of(text, SMALL) + 2 * PADDING for _, text in texts]
     strip = max((strip_width(row) for row in node.rows), default=0.0)
     width = max([sum(widths), *(_row_width(row, strip) for row in node.rows)])
     height = ROW * len(node.rows)
     if node.heading or not (node.rows or node.frames):
-        heading = shortened(node.heading, HEADING, SIZE)
+        heading = shorten(node.heading, HEADING, SIZE)
         width = max(width, width_of(heading, SIZE, bold=True) + 2 * PADDING)
         height += ROW + 4
-    layouts = [arrange(frame, inside=True) for frame in node.frames]
+    layouts = [arrange(frame, in_frame=True) for frame in node.frames]
     box = Box(node, width, height, strip)
     if layouts:
         _add_inner(box, layouts)
@@ -180,18 +180,18 @@ def strip_width(row: Row) -> float:
 
 def segment_text(row: Row) -> str:
     """Return the number of a row's segment, shortened."""
-    return shortened(row.segment, _SEGMENT, SMALL, keep_end=True)
+    return shorten(row.segment, _SEGMENT, SMALL, keep_end=True)
 
 
 def _row_width(row: Row, strip: float) -> float:
-    label = width_of(shortened(row.label, _LABEL, SIZE, keep_end=True), SIZE)
-    detail = width_of(shortened(row.detail, _DETAIL, SMALL), SMALL)
+    label = width_of(shorten(row.label, _LABEL, SIZE, keep_end=True), SIZE)
+    detail = width_of(shorten(row.detail, _DETAIL, SMALL), SMALL)
     return strip + 2 * PADDING + label + (detail + 2 * PADDING if detail else 0)
 
 
 def row_texts(row: Row) -> tuple[str, str]:
     """Return the operator and the type of a row, shortened."""
-    return shortened(row.label, _LABEL, SIZE, keep_end=True), shortened(row.detail, _DETAIL, SMALL)
+    return shorten(row.label, _LABEL, SIZE, keep_end=True), shorten(row.detail, _DETAIL, SMALL)
 
 
 def _layers(graph: Graph) -> list[list[Node]]:
@@ -258,7 +258,7 @@ def _cut(
 
 
 @dataclass(slots=True, eq=False)
-class _Leap:
+class _ColumnEdge:
     """A line from the bottom of a column to the top of a later one."""
 
     exit: Slot
@@ -287,7 +287,7 @@ class _Columns:
                 for node, slot in zip(layer, self._columns[number][index + 1], strict=True):
                     self._position[node], self._slots[node] = (number, index + 1), slot
         self._passing: dict[tuple[object, ...], Slot] = {}
-        self._leaps: dict[tuple[Slot, Slot], _Leap] = {}
+        self._column_edges: dict[tuple[Slot, Slot], _ColumnEdge] = {}
         self._routes: list[Route] = []
         self._starts: list[float] = []
         self._ends: dict[Slot, float] = {}
@@ -303,22 +303,24 @@ class _Columns:
         target_column, target_layer = self._position[edge.target]
         key = edge.line, edge.transfer
         if column == target_column:
-            end = self._pass(key, edge, column, layer, target_layer, self._slots[edge.source])
+            end = self._route_through(
+                key, edge, column, layer, target_layer, self._slots[edge.source]
+            )
             self._link(end, edge)
             return
         last = len(self._columns[column])
-        leaving = self._pass(key, edge, column, layer, last, self._slots[edge.source])
+        leaving = self._route_through(key, edge, column, layer, last, self._slots[edge.source])
         entry = self._passing.get((*key, target_column, 0, column))
         if entry is None:
             entry = self._passing[(*key, target_column, 0, column)] = Slot(4, is_line=True)
             self._columns[target_column][0].append(entry)
-        self._leaps.setdefault(
-            (leaving, entry), _Leap(leaving, entry, column, target_column, edge.transfer)
+        self._column_edges.setdefault(
+            (leaving, entry), _ColumnEdge(leaving, entry, column, target_column, edge.transfer)
         )
-        end = self._pass((*key, column), edge, target_column, 0, target_layer, entry)
+        end = self._route_through((*key, column), edge, target_column, 0, target_layer, entry)
         self._link(end, edge)
 
-    def _pass(
+    def _route_through(
         self, key: tuple[object, ...], edge: Edge, column: int, start: int, end: int, slot: Slot
     ) -> Slot:
         """Lead a line through the layers between two; return its slot in the last one passed."""
@@ -347,20 +349,22 @@ class _Columns:
 
     def layout(self) -> Layout:
         """Return the layout, and set the positions of the boxes."""
-        leaps = list(self._leaps.values())
+        column_edges = list(self._column_edges.values())
         widths = [place_layers(column) for column in self._columns]
-        band = _TRACK * len(leaps) + (_GAP if leaps else 0)
+        band = _TRACK * len(column_edges) + (_GAP if column_edges else 0)
         left, height = 0.0, 0.0
         box_of = {slot: self._boxes[node] for node, slot in self._slots.items()}
         for number, column in enumerate(self._columns):
-            left += _TRACK * (3 + sum(leap.target == number for leap in leaps)) if number else 0
+            left += (
+                _TRACK * (3 + sum(edge.target == number for edge in column_edges)) if number else 0
+            )
             self._starts.append(left)
             for layer in column:
                 for slot in layer:
                     slot.x += left
             left += widths[number] + (_TRACK * 2 if number + 1 < len(self._columns) else 0)
             height = max(height, self._draw(column, band, box_of))
-        self._routes += self._leap_routes(leaps, band, height)
+        self._routes += self._column_edge_routes(column_edges, band, height)
         boxes = list(self._boxes.values())
         return Layout(self._graph.heading, left, height + band, boxes, self._routes)
 
@@ -389,25 +393,27 @@ class _Columns:
                 y += height + _GAP
         return y - _GAP
 
-    def _leap_routes(self, leaps: Sequence[_Leap], top: float, bottom: float) -> Iterator[Route]:
+    def _column_edge_routes(
+        self, column_edges: Sequence[_ColumnEdge], top: float, bottom: float
+    ) -> Iterator[Route]:
         """Yield the lines between columns: below them, up in the gap, and into the later one."""
-        order = sorted(leaps, key=lambda leap: (leap.source, -leap.exit.x))
-        for index, leap in enumerate(order):
-            siblings = [other for other in order if other.target == leap.target]
-            track = len(siblings) - siblings.index(leap) + 1
-            start, end = leap.exit.x + 2, leap.entry.x + 2
+        order = sorted(column_edges, key=lambda edge: (edge.source, -edge.exit.x))
+        for index, edge in enumerate(order):
+            siblings = [other for other in order if other.target == edge.target]
+            track = len(siblings) - siblings.index(edge) + 1
+            start, end = edge.exit.x + 2, edge.entry.x + 2
             low = bottom + _GAP / 2 + _TRACK * index
             high = top - _GAP / 2 - _TRACK * (len(order) - 1 - index)
-            between = self._starts[leap.target] - _TRACK * track
+            between = self._starts[edge.target] - _TRACK * track
             points = (
-                (start, self._ends[leap.exit]),
+                (start, self._ends[edge.exit]),
                 (start, low),
                 (between, low),
                 (between, high),
                 (end, high),
                 (end, top),
             )
-            yield Route(points, leap.transfer, False)
+            yield Route(points, edge.transfer, False)
 
 
 def _port(box: Box, operand: Operand) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from crosschip.drawing.builder import graph_of
 from crosschip.drawing.dot import colours_of
-from crosschip.drawing.graph import Detail, Graph, Labels, Row, counted
+from crosschip.drawing.graph import Detail, Graph, Labels, Row, count_text
 from crosschip.drawing.layout import (
     HEADING,
     HEIGHT,
@@ -25,7 +25,7 @@ from crosschip.drawing.layout import (
     segment_text,
 )
 from crosschip.drawing.page import INK, LINE, MUTED, TRANSFER, page
-from crosschip.drawing.text import escaped, shortened, text_element, width_of
+from crosschip.drawing.text import escape_text, shorten, text_element, width_of
 from crosschip.ir.bodies import walk_operations
 from crosschip.ir.model import Model
 
@@ -56,7 +56,7 @@ def to_svg(
         colours: the colour of each group; chosen if left out.
     """
     labels = labels or Labels()
-    layout, detail = _fitting(model, labels)
+    layout, detail = _most_detailed_layout(model, labels)
     counts = Counter(labels.group(operation) for operation in walk_operations(model))
     counts.pop("", None)
     colours = colours or colours_of(counts)
@@ -72,7 +72,7 @@ def to_svg(
     return page(width, top + layout.height + _MARGIN, elements)
 
 
-def _fitting(model: Model, labels: Labels) -> tuple[Layout, Detail]:
+def _most_detailed_layout(model: Model, labels: Labels) -> tuple[Layout, Detail]:
     """Return the most detailed layout that fits."""
     layout = None
     for detail in _DETAILS:
@@ -149,16 +149,16 @@ def _legend(
 ) -> Iterator[_LegendItem]:
     operations = list(walk_operations(model))
     segments = len({labels.segments[o] for o in operations if o in labels.segments})
-    total = counted(len(operations), "operation")
-    total += f" in {counted(segments, 'segment')}" if segments else ""
-    yield _LegendItem("", shortened(model.name, _LEGEND_WIDTH, 13), bold=True)
+    total = count_text(len(operations), "operation")
+    total += f" in {count_text(segments, 'segment')}" if segments else ""
+    yield _LegendItem("", shorten(model.name, _LEGEND_WIDTH, 13), bold=True)
     yield _LegendItem("", total)
     for group, colour in colours.items():
         members = [operation for operation in operations if labels.group(operation) == group]
         numbers = dict.fromkeys(labels.segments[o] for o in members if o in labels.segments)
-        text = f": {counted(len(members), 'operation')}"
+        text = f": {count_text(len(members), 'operation')}"
         text += f" in {_listed(list(numbers))}" if numbers else ""
-        yield _LegendItem(colour, shortened(group, _LEGEND_WIDTH / 2, 13) + text)
+        yield _LegendItem(colour, shorten(group, _LEGEND_WIDTH / 2, 13) + text)
     if detail.most > 1:
         yield _LegendItem("", f"a box summarizes up to {detail.most} operations")
 
@@ -166,7 +166,7 @@ def _legend(
 def _listed(numbers: Sequence[str]) -> str:
     """Return the numbers of segments, or how many they are if they are many or in bodies."""
     if len(numbers) > _MOST_SEGMENTS or not all(number.isdigit() for number in numbers):
-        return counted(len(numbers), "segment")
+        return count_text(len(numbers), "segment")
     return f"segment{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
 
 
@@ -200,7 +200,7 @@ class _Drawing:
             yield from self._rows(box, x, y)
         else:
             yield (
-                f"<g><title>{escaped(node.title)}</title>"
+                f"<g><title>{escape_text(node.title)}</title>"
                 f'<rect class="pill" x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" '
                 f'height="{box.height:.1f}" rx="{box.height / 2:g}" fill="#ffffff" '
                 f'stroke="{LINE}"/>' + _heading(box, x + box.width / 2, y + 15, "middle") + "</g>"
@@ -215,7 +215,7 @@ class _Drawing:
                 fill=MUTED,
                 style="quiet",
             )
-            yield f"<g><title>{escaped(line.title)}</title>{label}</g>"
+            yield f"<g><title>{escape_text(line.title)}</title>{label}</g>"
 
     def _rows(self, box: Box, x: float, y: float) -> Iterator[str]:
         for index, row in enumerate(box.node.rows):
@@ -230,7 +230,7 @@ class _Drawing:
         label, detail = row_texts(row)
         yield (
             f'<g class="operations" data-count="{len(row.operations)}">'
-            f"<title>{escaped(row.title)}</title>"
+            f"<title>{escape_text(row.title)}</title>"
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{ROW}" '
             f'fill="{colour}"/>'
         )
@@ -264,7 +264,7 @@ class _Drawing:
             yield from _ends(box, left, top, inner, x, y)
         if box.node.heading:
             yield (
-                f"<g><title>{escaped(box.node.title)}</title>"
+                f"<g><title>{escape_text(box.node.title)}</title>"
                 f'<rect class="heading" x="{x + 1:.1f}" y="{y + 1:.1f}" '
                 f'width="{box.width - 2:.1f}" height="{ROW + 2}" rx="5" fill="#e3e9ef"/>'
                 + _heading(box, x + PADDING, y + 15, "start")
@@ -274,7 +274,7 @@ class _Drawing:
 
 
 def _heading(box: Box, x: float, y: float, anchor: str) -> str:
-    text = shortened(box.node.heading, HEADING, SIZE)
+    text = shorten(box.node.heading, HEADING, SIZE)
     return text_element(x, y, text, SIZE, anchor=anchor, fill=INK, bold=True, style="ink")
 
 

@@ -31,7 +31,7 @@ def width_of(text: str, size: float, *, bold: bool = False) -> float:
     return ems * size * (_BOLD if bold else 1.0)
 
 
-def shortened(text: str, width: float, size: float, *, keep_end: bool = False) -> str:
+def shorten(text: str, width: float, size: float, *, keep_end: bool = False) -> str:
     """Return a text in printable characters, cut with an ellipsis if it is wider than `width`.
 
     Args:
@@ -48,7 +48,7 @@ def shortened(text: str, width: float, size: float, *, keep_end: bool = False) -
     return f"…{text}" if keep_end else f"{text}…"
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return a text for XML, with each unprintable character as an escape sequence."""
     return "\n".join(escape(legible(line)) for line in text.split("\n"))
 
@@ -86,5 +86,5 @@ def text_element(
         + (f' fill="{fill}"' if fill else "")
         + (' font-weight="bold"' if bold else "")
         + (f' class="{style}"' if style else "")
-        + f"{fitted}>{escaped(text)}</text>"
+        + f"{fitted}>{escape_text(text)}</text>"
     )

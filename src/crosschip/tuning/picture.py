@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from crosschip.accuracy.error import UNIT
-from crosschip.drawing.chart import Axis, Labeller, Rectangle, axes, line, point_label
+from crosschip.drawing.chart import Axis, LabelPlacer, Rectangle, axes, line, point_label
 from crosschip.drawing.page import INK, LINE, MUTED, TRANSFER, page
-from crosschip.drawing.text import escaped, shortened, text_element, width_of
+from crosschip.drawing.text import escape_text, shorten, text_element, width_of
 from crosschip.tuning.search import Trial
 from crosschip.tuning.variants import FLOAT32, INT4, INT8
 
@@ -41,9 +41,7 @@ def picture(trials: Sequence[Trial], chosen: Trial, accuracy: float, title: str)
     height = _BOTTOM + 80 + _ROW * (len(timed) + 2)
     x, y = _axes_of(timed, accuracy)
     elements = [
-        text_element(
-            24, 30, shortened(title, _WIDTH - 48, 16), 16, fill=INK, bold=True, style="ink"
-        ),
+        text_element(24, 30, shorten(title, _WIDTH - 48, 16), 16, fill=INK, bold=True, style="ink"),
         *_legend(timed),
         *axes(x, y, f"error: {UNIT}", "times as fast as float32"),
         *_bound(x, y, accuracy),
@@ -96,15 +94,15 @@ def _bound(x: Axis, y: Axis, accuracy: float) -> Iterator[str]:
 
 def _points(timed: Sequence[Trial], chosen: Trial, x: Axis, y: Axis) -> Iterator[str]:
     places = [(x.at(trial.error or 0), y.at(trial.speed or 0)) for trial in timed]
-    labeller = Labeller(Rectangle(x.start, y.end, x.end + 30, y.start), places, _RADIUS)
+    placer = LabelPlacer(Rectangle(x.start, y.end, x.end + 30, y.start), places, _RADIUS)
     for number, (trial, (left, top)) in enumerate(zip(timed, places, strict=True), 1):
         colour = _COLOURS.get(trial.variant.precision, "#000000")
         ring = f' class="ring" stroke="{INK}" stroke-width="2.5"' if trial is chosen else ""
         yield (
             f'<circle cx="{left:.1f}" cy="{top:.1f}" r="{_RADIUS}" fill="{colour}"{ring}>'
-            f"<title>{escaped(_tooltip(trial))}</title></circle>"
+            f"<title>{escape_text(_tooltip(trial))}</title></circle>"
         )
-        label = labeller.place(left, top, str(number), _SIZE - 1)
+        label = placer.place(left, top, str(number), _SIZE - 1)
         if label is not None:
             yield point_label(*label, str(number), INK, "ink", bold=trial is chosen)
 
@@ -124,7 +122,7 @@ def _table(timed: Sequence[Trial], chosen: Trial, others: int) -> Iterator[str]:
     for index, trial in enumerate(timed, 1):
         top += _ROW
         bold = trial is chosen
-        text = shortened(trial.variant.name, speed - name - 40, _SIZE)
+        text = shorten(trial.variant.name, speed - name - 40, _SIZE)
         cells = [
             (number, str(index), "end"),
             (name + 14, text, "start"),
@@ -132,7 +130,7 @@ def _table(timed: Sequence[Trial], chosen: Trial, others: int) -> Iterator[str]:
             (error + 40, f"{trial.error:.1e}" if trial.error else "exact", "end"),
         ]
         cells += [(error + 60, "chosen", "start")] if bold else []
-        yield f"<g><title>{escaped(_tooltip(trial))}</title>"
+        yield f"<g><title>{escape_text(_tooltip(trial))}</title>"
         yield _swatch(name, top - 4, trial.variant.precision)
         for x, cell, anchor in cells:
             yield text_element(x, top, cell, _SIZE, anchor=anchor, fill=INK, bold=bold, style="ink")
