@@ -23,7 +23,10 @@ VARIANTS = st.builds(
 TRIALS = st.builds(
     Trial,
     VARIANTS,
-    st.none() | st.just(0.0) | st.floats(1e-12, 1e12) | st.sampled_from([math.nan, math.inf]),
+    st.none()
+    | st.just(0.0)
+    | st.floats(0, allow_infinity=False)
+    | st.sampled_from([math.nan, math.inf]),
     st.none() | st.floats(0, 1000),
 )
 
@@ -46,6 +49,10 @@ def test_points_rows_and_labels(trials: list[Trial], accuracy: float, title: str
     for number in range(1, len(timed) + 1):
         assert str(number) in texts
     assert {"times as fast as float32", f"allowed: {accuracy:g}", "exact"} <= set(texts)
+
+
+def test_a_wide_title_is_cut() -> None:
+    check_picture(picture([Trial(Variant("xla"), 0.0, 1.0)], Trial(Variant("xla")), 0.1, "𑚺" * 99))
 
 
 def test_trials_at_one_point_have_labels_of_their_own() -> None:

@@ -31,7 +31,9 @@ def width_of(text: str, size: float, *, bold: bool = False) -> float:
     return ems * size * (_BOLD if bold else 1.0)
 
 
-def shorten(text: str, width: float, size: float, *, keep_end: bool = False) -> str:
+def shorten(
+    text: str, width: float, size: float, *, keep_end: bool = False, bold: bool = False
+) -> str:
     """Return a text in printable characters, cut with an ellipsis if it is wider than `width`.
 
     Args:
@@ -39,11 +41,13 @@ def shorten(text: str, width: float, size: float, *, keep_end: bool = False) -> 
         width: the width in pixels.
         size: the font size.
         keep_end: whether to cut the beginning rather than the end.
+        bold: whether the text is bold.
     """
     text = legible(text)
-    if width_of(text, size) <= width:
+    if width_of(text, size, bold=bold) <= width:
         return text
-    while text and width_of(text, size) + size > width:
+    ellipsis = width_of("…", size, bold=bold)
+    while text and width_of(text, size, bold=bold) + ellipsis > width:
         text = text[1:] if keep_end else text[:-1]
     return f"…{text}" if keep_end else f"{text}…"
 

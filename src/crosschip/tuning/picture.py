@@ -21,6 +21,10 @@ _COLOURS = {
     INT4: "#cc79a7",
 }
 _SIZE, _RADIUS, _ROW = 12, 5, 20
+
+_LARGEST = 300
+"""The largest exponent of ten on the axis of errors."""
+
 _COLUMNS = (64, 92, 560, 690, 820)
 """The positions of a row's number, swatch and name, and the right ends of its numbers."""
 
@@ -41,7 +45,9 @@ def picture(trials: Sequence[Trial], chosen: Trial, accuracy: float, title: str)
     height = _BOTTOM + 80 + _ROW * (len(timed) + 2)
     x, y = _axes_of(timed, accuracy)
     elements = [
-        text_element(24, 30, shorten(title, _WIDTH - 48, 16), 16, fill=INK, bold=True, style="ink"),
+        text_element(
+            24, 30, shorten(title, _WIDTH - 48, 16, bold=True), 16, fill=INK, bold=True, style="ink"
+        ),
         *_legend(timed),
         *axes(x, y, f"error: {UNIT}", "times as fast as float32"),
         *_bound(x, y, accuracy),
@@ -61,7 +67,8 @@ def _values(trial: Trial) -> tuple[float, float] | tuple[()]:
 def _axes_of(timed: Sequence[Trial], accuracy: float) -> tuple[Axis, Axis]:
     errors = [error for error in (*(trial.error for trial in timed), accuracy) if error]
     exponents = [math.log10(error) for error in errors if error > 0] or [0.0]
-    low, high = math.floor(min(exponents)) - 1, math.ceil(max(exponents) + 1e-9)
+    low = max(-_LARGEST, math.floor(min(exponents))) - 1
+    high = min(_LARGEST, max(low + 1, math.ceil(max(exponents) + 1e-9)))
     fastest = max([1.2, *(trial.speed or 0 for trial in timed)]) * 1.1
     return (
         Axis(low, high, _LEFT, _WIDTH - _RIGHT, logarithmic=True, least="exact"),
@@ -122,7 +129,7 @@ def _table(timed: Sequence[Trial], chosen: Trial, others: int) -> Iterator[str]:
     for index, trial in enumerate(timed, 1):
         top += _ROW
         bold = trial is chosen
-        text = shorten(trial.variant.name, speed - name - 40, _SIZE)
+        text = shorten(trial.variant.name, speed - name - 40, _SIZE, bold=bold)
         cells = [
             (number, str(index), "end"),
             (name + 14, text, "start"),
