@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from tests.bisect.networks import inputs, network
 from tests.bisect.planted import Fault, Planted
+from tests.drawing.pictures import SVG, check_picture
 from tests.modelling import contents, outputs_of
 
 import crosschip
+from crosschip.accuracy.error import UNIT
 from crosschip.bisect import Report, find_failing_operators
 from crosschip.bisect.report_files import to_html
 from crosschip.ir import InputError, ModelFileError
@@ -70,8 +71,12 @@ def test_the_page_is_one_file_that_says_all(report: Report, tmp_path: Path) -> N
     assert "<script" not in page
     pictures = [part.partition("</svg>")[0] for part in page.split("<svg")[1:]]
     assert len(pictures) == 2
-    for picture in pictures:
-        ElementTree.fromstring(f"<svg{picture}</svg>")
+    chart, _ = (check_picture(f"<svg{picture}</svg>") for picture in pictures)
+    texts = [text.text for text in chart.iter(f"{SVG}text")]
+    assert {"≤ 1e-9", "≥ 10, none", "operation, by its position in the model"} <= set(texts)
+    assert {"0", "2", "20"} <= set(texts)
+    assert f"error: {UNIT}" in texts
+    assert {"TANH tanh_0", "SWISH mul_1", "SWISH mul_2", "RELU relu_0"} <= set(texts)
     assert page.count("<circle") == len(report.model.operations)
 
 

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import parser
 from tests.cli.conftest import Crosschip
+from tests.drawing.pictures import SVG, check_picture
 
 from crosschip.cli._show import table
 from crosschip.runtime.cache.entry import Entry
@@ -57,7 +58,28 @@ def test_drawings(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
     assert "[bold]概率" in dot
     svg = ElementTree.parse(tmp_path / "m.svg")
     texts = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"reference 0", "CONV_2D", "[bold]概率"} <= set(texts)
+    assert {"reference: 6 operations in segment 0", "CONV_2D", "[bold]概率"} <= set(texts)
+
+
+def test_a_drawing_of_two_devices(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
+    """Segments have the numbers of the table, transfers are lines, and reasons are tooltips."""
+    drawing = tmp_path / "m.svg"
+    pinned = ("--devices", "openvino,reference", "--pin", "RELU=reference")
+    outcome = crosschip("explain", model, *pinned, "--svg", drawing)
+    assert outcome.status == 0
+    root = check_picture(drawing.read_text(encoding="utf-8"))
+    segments = [line.split()[:3] for line in outcome.out.splitlines()[2:]]
+    segments = segments[: segments.index([])]
+    assert len(segments) > 1
+    legend = "\n".join(text.text or "" for text in root.iter(f"{SVG}text"))
+    for device in ("openvino", "reference"):
+        numbers = [number for number, name, _ in segments if name == device]
+        count = sum(int(count) for _, name, count in segments if name == device)
+        assert f"{device}: {count} operation" in legend
+        assert legend.partition(f"{device}: ")[2].splitlines()[0].endswith(", ".join(numbers))
+    assert any(path.get("class") == "transfer" for path in root.iter(f"{SVG}path"))
+    titles = [title.text or "" for title in root.iter(f"{SVG}title")]
+    assert any("(reference, segment " in title and "reference: " in title for title in titles)
 
 
 @pytest.fixture

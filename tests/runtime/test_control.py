@@ -13,6 +13,7 @@ from tests.modelling import DelegatingDevice, float32
 
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
+from crosschip.drawing import Labels
 from crosschip.drawing.dot import to_dot
 from crosschip.drawing.svg import to_svg
 from crosschip.hal import YES, Options, Program, Support
@@ -286,7 +287,9 @@ def test_drawings_name_who_runs_it() -> None:
     placement = crosschip.explain(looped(negated), [ReferenceDevice()])
     groups = {o: s.device for s in placement.segments for o in s.model.operations}
     assert "runtime" in to_dot(placement.model, groups)
-    assert "LOOP" in to_svg(placement.model, groups)
+    drawn = to_svg(placement.model, Labels(groups))
+    assert "LOOP" in drawn
+    assert "runtime: 1 operation" in drawn
 
 
 def test_shapes_that_are_given_reach_bodies() -> None:

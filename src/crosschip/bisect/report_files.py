@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosschip.accuracy.error import UNIT
+from crosschip.bisect.chart import draw_errors
 from crosschip.bisect.report import (
     FailingOperator,
     Report,
@@ -18,8 +18,8 @@ from crosschip.bisect.report import (
     format_error,
     slots_of,
 )
-from crosschip.drawing import to_svg
-from crosschip.ir import InputError, Operation
+from crosschip.drawing import Labels, to_svg
+from crosschip.ir import InputError
 from crosschip.ir.text import legible
 from crosschip.ops.definition.serialization import to_bytes
 from crosschip.runtime.artifact.atomic_files import write_user_file
@@ -40,6 +40,11 @@ pre { background: #f4f6f8; padding: .6rem .8rem; border-radius: .3rem; white-spa
 .culprit { border-left: 4px solid #d4404a; padding-left: 1rem; margin: 1.4rem 0; }
 .graph { max-height: 48rem; overflow: auto; border: 1px solid #e3e8ee; }
 .chart { overflow-x: auto; }
+@media (prefers-color-scheme: dark) {
+body { color: #e6ebf0; background: #14181d; }
+pre { background: #1d232a; }
+th, td, .graph { border-color: #323b45; }
+}
 """
 
 _WRONG, _RIGHT, _UNKNOWN, _OUTSIDE = (
@@ -49,10 +54,6 @@ _WRONG, _RIGHT, _UNKNOWN, _OUTSIDE = (
     "not on the device",
 )
 _COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _OUTSIDE: "#e3e8ee"}
-
-_TOP, _HEIGHT, _LEFT = 16, 260, 52
-_LEAST = -9
-"""The exponent of ten at the bottom of the chart."""
 
 
 def to_html(report: Report, commands: Sequence[str] = ()) -> str:
@@ -78,7 +79,11 @@ def to_html(report: Report, commands: Sequence[str] = ()) -> str:
             _operator_section(each, text)
             for each, text in zip(report.failing_operators, all_commands, strict=False)
         ]
-    parts += ["<h2>The error along the model</h2>", *_chart(report), *_drawing(report)]
+    parts += [
+        "<h2>The error along the model</h2>",
+        f'<div class="chart">{draw_errors(report)}</div>',
+        *_drawing(report),
+    ]
     return "\n".join([*filter(None, parts), "</body></html>\n"])
 
 
@@ -118,72 +123,6 @@ def _operator_section(operator: FailingOperator, command: str) -> str:
     return "".join([*lines, "</div>"])
 
 
-def _chart(report: Report) -> Iterator[str]:
-    """Return the chart of each operation's error, separate and cumulative, in log scale."""
-    operations = report.model.operations
-    failing = {
-        o: operator.error for operator in report.failing_operators for o in operator.operations
-    }
-    step = max(3.0, min(12.0, 960 / max(1, len(operations))))
-    width = _LEFT + step * len(operations) + 16
-    yield (
-        f'<div class="chart"><svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" '
-        f'height="{_TOP + _HEIGHT + 40}" font-family="Helvetica, Arial, sans-serif" font-size="11">'
-    )
-    for power in range(_LEAST, 2, 2):
-        y, label = _y(10.0**power), f"1e{power}" if power < 1 else "none"
-        yield f'<path d="M{_LEFT} {y:g} H{width:g}" stroke="#e3e8ee"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{label}</text>'
-    yield from _sums(report, step)
-    for index, operation in enumerate(operations):
-        x = _LEFT + step * (index + 0.5)
-        if operation in failing:
-            error = failing[operation]
-            yield from _culprit_mark(operation, x, math.inf if error is None else error, width)
-        elif operation in report.own:
-            error = report.own[operation].error
-            title = escape(legible(f"{operation.type} {operation.name}: {format_error(error)}"))
-            yield (
-                f'<circle cx="{x:g}" cy="{_y(error):g}" r="2" fill="#2e9e6b">'
-                f"<title>{title}</title></circle>"
-            )
-    yield (
-        f'<text x="{_LEFT}" y="{_TOP + _HEIGHT + 26}">operations in order; dots: the error of each '
-        f"on right inputs, red where it is wrong; line: with all before it</text></svg></div>"
-        f"<p>Errors: {escape(UNIT)}.</p>"
-    )
-
-
-def _sums(report: Report, step: float) -> Iterator[str]:
-    points = [
-        (_LEFT + step * (index + 0.5), _y(report.sums[operation]))
-        for index, operation in enumerate(report.model.operations)
-        if operation in report.sums
-    ]
-    if points:
-        path = " ".join(f"{x:g},{y:g}" for x, y in points)
-        yield f'<polyline points="{path}" fill="none" stroke="#80b1d3" stroke-width="1.5"/>'
-
-
-def _culprit_mark(operation: Operation, x: float, error: float, width: float) -> Iterator[str]:
-    """Return a red mark, with the operation's name on the side with more space."""
-    y = _y(error)
-    folder_path, anchor = (x + 8, "start") if x < width / 2 else (x - 8, "end")
-    name = escape(legible(f"{operation.type} {operation.name}"))
-    yield f'<path d="M{x:g} {y:g} V{_TOP + _HEIGHT}" stroke="#d4404a" stroke-dasharray="2 2"/>'
-    yield (
-        f'<circle cx="{x:g}" cy="{y:g}" r="4.5" fill="#d4404a"><title>{name}: {format_error(error)}'
-        f'</title></circle><text x="{folder_path:g}" y="{y + 4:g}" fill="#d4404a" '
-        f'text-anchor="{anchor}">{name}</text>'
-    )
-
-
-def _y(error: float) -> float:
-    """Return the vertical position of an error in the chart."""
-    power = math.log10(min(max(error, 10.0**_LEAST), 10.0)) if not math.isnan(error) else 1.0
-    return _TOP + _HEIGHT * (1 - (power - _LEAST) / (1 - _LEAST))
-
-
 def _drawing(report: Report) -> Iterator[str]:
     groups = dict.fromkeys(report.suspects, _UNKNOWN)
     for operation in report.model.operations:
@@ -192,7 +131,7 @@ def _drawing(report: Report) -> Iterator[str]:
             groups[operation] = _RIGHT
     for operator in report.failing_operators:
         groups.update(dict.fromkeys(operator.operations, _WRONG))
-    drawing = to_svg(report.model, groups, _COLOURS)
+    drawing = to_svg(report.model, Labels(groups), _COLOURS)
     yield f'<div class="graph">{drawing}</div>'
 
 

@@ -13,6 +13,7 @@ from crosschip.cli._show import console, document, print_error, table, write
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import Model, UnsupportedError
 from crosschip.runtime.placement.descriptions import placement_notes, placement_tables
+from crosschip.runtime.placement.labels import labels_of
 from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
@@ -53,11 +54,10 @@ def command(
     if svg and svg.suffix.lower() != ".svg":
         raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
     placement = compilation.explain(compilation.load(models[0]))
-    groups = placement.clusters()
     if dot:
-        write(dot, to_dot(placement.model, groups))
+        write(dot, to_dot(placement.model, placement.clusters()))
     if svg:
-        write(svg, to_svg(placement.model, groups))
+        write(svg, to_svg(placement.model, labels_of(placement)))
     if as_json:
         document(_report(placement))
     elif subgraphs:

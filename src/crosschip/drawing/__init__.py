@@ -2,6 +2,7 @@
 
 from crosschip.drawing.columns import columns
 from crosschip.drawing.dot import to_dot
+from crosschip.drawing.graph import Labels
 from crosschip.drawing.svg import to_svg
 
-__all__ = ["columns", "to_dot", "to_svg"]
+__all__ = ["Labels", "columns", "to_dot", "to_svg"]

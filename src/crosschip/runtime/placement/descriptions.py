@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosschip.drawing.tables import Table, to_html
 from crosschip.ir.text import legible
+from crosschip.runtime.placement.labels import segment_number
 
 if TYPE_CHECKING:
     from crosschip.ir import Model
@@ -19,6 +20,7 @@ def placement_tables(placement: Placement) -> Iterator[Table]:
     strategies = placement.all_shape_strategies()
     segments = [
         (
+            segment_number(placement, segment),
             segment.device,
             len(segment.operations),
             strategy,
@@ -27,9 +29,8 @@ def placement_tables(placement: Placement) -> Iterator[Table]:
         )
         for segment, strategy in zip(placement.all_segments(), strategies, strict=True)
     ]
-    yield Table(
-        "Segments", ("device", "operations", "shapes", "reads", "makes"), segments, ("operations",)
-    )
+    columns = ("segment", "device", "operations", "shapes", "reads", "makes")
+    yield Table("Segments", columns, segments, ("operations",))
     alike = Counter(
         (
             decision.type,
@@ -48,7 +49,7 @@ def placement_tables(placement: Placement) -> Iterator[Table]:
         for name, value in values.items()
     ]
     if settings:
-        yield Table("What engines are told", ("device", "setting", "value"), settings)
+        yield Table("Settings of the engines", ("device", "setting", "value"), settings)
     if placement.conditions:
         conditions = [(each.device, each.of, each.low, each.high) for each in placement.conditions]
         columns = ("device", "of", "from", "to")
