@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
 from crosschip.apis.onnxruntime import errors
 from crosschip.apis.onnxruntime.providers import CHOICE
+from crosschip.devices.onnxruntime.quiet import import_engine, loaded_engine
 from crosschip.ir import InputError
 
 _NAME = "onnxruntime"
-_ENGINE = "crosschip.devices.onnxruntime.program"
-"""The module of crosschip's device that holds the real ONNX Runtime."""
-
 _PARTS = (
     "capi",
     "capi._pybind_state",
@@ -47,12 +46,13 @@ def install(devices: Any = None) -> None:
     loaded = sys.modules.get(_NAME)
     if isinstance(loaded, _Redirected):
         return
-    if loaded is not None and _ENGINE not in sys.modules:
+    if loaded is not None and loaded is not loaded_engine():
         raise InputError("onnxruntime has been imported already; call install() before that")
     spec = find_spec(_NAME)
     if spec is not None:
         # Before the name is taken, since the device runs on the real one.
-        __import__(_ENGINE)
+        import_engine()
+        import_module("crosschip.devices.onnxruntime.program")
     for name in [name for name in sys.modules if name.partition(".")[0] == _NAME]:
         del sys.modules[name]
     _register_modules(spec)

@@ -213,7 +213,7 @@ def array_at(address: int, shape: Sequence[int], element_type: object) -> Array:
     """
     dtype = dtype_of(element_type)
     nbytes = prod(shape) * dtype.itemsize
-    buffer = (ctypes.c_char * nbytes).from_address(address) if nbytes else b""
+    buffer = memoryview((ctypes.c_char * nbytes).from_address(address)) if nbytes else b""
     return np.frombuffer(buffer, dtype).reshape(tuple(shape))
 
 
