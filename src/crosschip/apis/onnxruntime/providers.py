@@ -96,6 +96,14 @@ def normalize(
     return list(names.items())
 
 
+def check_and_normalize_provider_args(
+    providers: Any, provider_options: Any, available_provider_names: Sequence[str]
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the names of the available providers, and their options; see `normalize`."""
+    pairs = normalize(providers, provider_options, available_provider_names)
+    return [name for name, _ in pairs], [options for _, options in pairs]
+
+
 def _pairs(providers: Sequence[Any], provider_options: Any) -> list[Provider]:
     if provider_options is None:
         pairs = [(p, {}) if isinstance(p, str) else p for p in providers]
@@ -134,7 +142,8 @@ def _is_device(name: str) -> bool:
 def devices_of(providers: Sequence[Provider]) -> Any:
     """Return the `devices` argument of `crosschip.compile` for providers.
 
-    As in ONNX Runtime, the processor runs what the other providers do not.
+    As in ONNX Runtime, the processor runs what the other providers do not. The last device is
+    `reference`, which runs all standard operators.
     """
     if CHOICE.devices is not None:
         return CHOICE.devices
@@ -148,8 +157,7 @@ def devices_of(providers: Sequence[Provider]) -> Any:
         if name == _OPENVINO and kind != "CPU":
             device = f"openvino:{kind}"
         devices[device] = None
-    devices[processor_device()] = None
-    return [*devices]
+    return [*(devices | dict.fromkeys((processor_device(), "reference")))]
 
 
 def with_processor(providers: Sequence[Provider]) -> Mapping[str, dict[str, str]]:
