@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from crosschip.apis.onnxruntime import errors as errors
 from crosschip.apis.onnxruntime.binding import IOBinding
 from crosschip.apis.onnxruntime.description import ModelMetadata, NodeArg
 from crosschip.apis.onnxruntime.enumerations import (

@@ -195,10 +195,9 @@ def replaced_initializers(source: Path | bytes, values: Mapping[str, Any]) -> by
     import onnx
     from onnx import external_data_helper, numpy_helper
 
-    is_file = isinstance(source, Path)
-    model = (
-        onnx.load(source, load_external_data=False) if is_file else onnx.load_from_string(source)
-    )
+    folder = source.parent if isinstance(source, Path) else None
+    content = source.read_bytes() if isinstance(source, Path) else source
+    model = onnx.load_from_string(content)
     position = {tensor.name: i for i, tensor in enumerate(model.graph.initializer)}
     removed = []
     for name, value in values.items():
@@ -209,7 +208,7 @@ def replaced_initializers(source: Path | bytes, values: Mapping[str, Any]) -> by
             tensor.CopyFrom(numpy_helper.from_array(value, name))
     for index in sorted(removed, reverse=True):
         del model.graph.initializer[index]
-    if isinstance(source, Path):
-        external_data_helper.load_external_data_for_model(model, str(source.parent))
-    content: bytes = model.SerializeToString()
-    return content
+    if folder is not None:
+        external_data_helper.load_external_data_for_model(model, str(folder))
+    result: bytes = model.SerializeToString()
+    return result

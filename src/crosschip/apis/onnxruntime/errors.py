@@ -105,6 +105,12 @@ class NotFound(OnnxRuntimeError):
     code, status = 14, "NOT_FOUND"
 
 
+class DeviceReset(OnnxRuntimeError):
+    """A device was reset."""
+
+    code, status = 15, "DEVICE_RESET"
+
+
 CLASSES = {cls.__name__: cls for cls in OnnxRuntimeError.__subclasses__()}
 
 _COUNTERPARTS: tuple[tuple[type[ir.Error], type[OnnxRuntimeError]], ...] = (
