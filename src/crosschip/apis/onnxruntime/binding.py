@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crosschip.apis.onnxruntime.errors import InvalidArgument
-from crosschip.apis.onnxruntime.values import (
-    CPU,
-    OrtValue,
-    OrtValueVector,
-    array_at,
-    require_processor,
-)
+from crosschip.apis.onnxruntime.memory import CPU, OrtDevice, require_processor
+from crosschip.apis.onnxruntime.values import OrtValue, OrtValueVector, array_at
 from crosschip.ir import Array
 
 if TYPE_CHECKING:
@@ -43,7 +38,7 @@ class IOBinding:
     def bind_input(
         self,
         name: str,
-        device_type: str,
+        device_type: str | OrtDevice,
         device_id: int,
         element_type: object,
         shape: Sequence[int],
@@ -62,7 +57,7 @@ class IOBinding:
     def bind_output(
         self,
         name: str,
-        device_type: str = CPU,
+        device_type: str | OrtDevice = CPU,
         device_id: int = 0,
         element_type: object = None,
         shape: Sequence[int] | None = None,
@@ -126,3 +121,22 @@ class IOBinding:
         if name not in [node_arg.name for node_arg in node_args]:
             listed = ", ".join(node_arg.name for node_arg in node_args)
             raise InvalidArgument.of(f"there is no {kind} {name!r}; there are {listed}")
+
+
+class SessionIOBinding(IOBinding):
+    """A binding with the signatures of ONNX Runtime's class below `IOBinding`."""
+
+    def bind_input(  # type: ignore[override]
+        self, name: str, device: OrtDevice | Array, *memory: Any
+    ) -> None:
+        """Bind an input to an array, or to memory: its device, element type, shape and address."""
+        if isinstance(device, np.ndarray):
+            self.bind_cpu_input(name, device)
+        else:
+            super().bind_input(name, device, 0, *memory)
+
+    def bind_output(  # type: ignore[override]
+        self, name: str, device: OrtDevice, *memory: Any
+    ) -> None:
+        """Bind an output to memory that the run allocates, or to memory at an address."""
+        super().bind_output(name, device, 0, *memory)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from crosschip.apis.onnxruntime.types import tensor_name, type_name
 from crosschip.importers.onnx.wire import without_weights
 from crosschip.ir import Operand
@@ -74,6 +76,21 @@ class Description:
     metadata: ModelMetadata
     denotations: Mapping[str, list[tuple[str, int]]]
     is_onnx: bool = True
+
+    def sizes_differ(self, values: Mapping[str, Any]) -> bool:
+        """Return whether inputs fit the model but for sizes of one name that differ."""
+        sizes: dict[str, int] = {}
+        differ = False
+        for arg in self.inputs:
+            shape = np.shape(values[arg.name])
+            if len(shape) != len(arg.shape):
+                return False
+            for size, number in zip(arg.shape, shape, strict=True):
+                if isinstance(size, int) and size != number:
+                    return False
+                if isinstance(size, str):
+                    differ |= sizes.setdefault(size, number) != number
+        return differ
 
     def with_sizes(
         self, by_name: Mapping[str, int], by_denotation: Mapping[str, int]
@@ -210,5 +227,23 @@ def replaced_initializers(source: Path | bytes, values: Mapping[str, Any]) -> by
         del model.graph.initializer[index]
     if folder is not None:
         external_data_helper.load_external_data_for_model(model, str(folder))
+    result: bytes = model.SerializeToString()
+    return result
+
+
+def with_independent_sizes(source: Path | bytes) -> bytes:
+    """Return an ONNX model without the names of the sizes of inputs, outputs and values."""
+    import onnx
+    from onnx import external_data_helper
+
+    content = source.read_bytes() if isinstance(source, Path) else source
+    model = onnx.load_from_string(content)
+    for value in (*model.graph.input, *model.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.ClearField("dim_param")
+    del model.graph.value_info[:]
+    if isinstance(source, Path):
+        external_data_helper.load_external_data_for_model(model, str(source.parent))
     result: bytes = model.SerializeToString()
     return result

@@ -61,3 +61,32 @@ class OrtSparseFormat(_Enumeration):
     ORT_SPARSE_COO = 1
     ORT_SPARSE_CSRC = 2
     ORT_SPARSE_BLOCK_SPARSE = 4
+
+
+class OrtDeviceMemoryType(_Enumeration):
+    """Who may access a device's memory."""
+
+    DEFAULT = 0
+    HOST_ACCESSIBLE = 5
+
+
+class OrtMemoryInfoDeviceType(_Enumeration):
+    """The kind of device that a memory belongs to."""
+
+    CPU = 0
+    GPU = 1
+    FPGA = 2
+    NPU = 3
+
+
+class OrtDeviceVendorId(IntEnum):
+    """The vendor of a device, by its number on the PCI bus."""
+
+    NONE = 0
+    AMD = 0x1002
+    NVIDIA = 0x10DE
+    ARM = 0x13B5
+    MICROSOFT = 0x1414
+    HUAWEI = 0x19E5
+    QUALCOMM = 0x5143
+    INTEL = 0x8086

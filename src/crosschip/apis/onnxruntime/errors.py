@@ -133,7 +133,15 @@ def as_onnxruntime() -> Iterator[None]:
 
 
 def translate(error: ir.Error) -> OnnxRuntimeError:
-    """Return ONNX Runtime's exception for one of crosschip's errors, with its message."""
+    """Return ONNX Runtime's exception for one of crosschip's errors, with its message.
+
+    An exception of the device `onnxruntime` keeps its class.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__name__ in CLASSES:
+            return CLASSES[type(cause).__name__].of(error)
+        cause = cause.__cause__
     for kind, counterpart in _COUNTERPARTS:
         if isinstance(error, kind):
             return counterpart.of(error)

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from crosschip.apis.onnxruntime import errors
-from crosschip.apis.onnxruntime.providers import CHOICE, check_and_normalize_provider_args
+from crosschip.apis.onnxruntime.providers import CHOICE
 from crosschip.devices import onnxruntime as device
 from crosschip.devices.onnxruntime.quiet import import_engine, loaded_engine
 from crosschip.ir import InputError
 
 _NAME = "onnxruntime"
-_PARTS = (
-    "capi",
-    "capi._pybind_state",
-    "capi.onnxruntime_pybind11_state",
-    "capi.onnxruntime_inference_collection",
-    "capi.onnxruntime_validation",
-)
-"""The modules that programs import from, besides the package."""
+_CAPI = "capi"
 
 
 class _Redirected(ModuleType):
@@ -65,25 +56,13 @@ def install(devices: Any = None) -> None:
 def _register_modules(spec: Any) -> None:
     from crosschip.apis import onnxruntime as api
 
-    names: Mapping[str, Any] = (
-        {name: getattr(api, name) for name in api.__all__}
-        | errors.CLASSES
-        | {check_and_normalize_provider_args.__name__: check_and_normalize_provider_args}
-    )
-    paths = list(spec.submodule_search_locations or ()) if spec is not None else []
-    package = _module(_NAME, names, paths)
+    package = _Redirected(_NAME)
+    vars(package).update({name: getattr(api, name) for name in (*api.__all__, _CAPI)})
+    package.__path__ = list(spec.submodule_search_locations or ()) if spec is not None else []
     package.__spec__ = spec
     package.__version__ = api.__version__  # type: ignore[attr-defined]
-    for part in _PARTS:
-        module = _module(f"{_NAME}.{part}", names, [] if part == "capi" else None)
-        owner = sys.modules[module.__name__.rpartition(".")[0]]
-        setattr(owner, part.rpartition(".")[2], module)
-
-
-def _module(name: str, names: Mapping[str, Any], paths: list[str] | None) -> ModuleType:
-    module = _Redirected(name)
-    vars(module).update(names)
-    if paths is not None:
-        module.__path__ = paths
-    sys.modules[name] = module
-    return module
+    sys.modules[_NAME] = package
+    sys.modules[f"{_NAME}.{_CAPI}"] = api.capi
+    for module in iter_modules(api.capi.__path__):
+        part = import_module(f"{api.capi.__name__}.{module.name}")
+        sys.modules[f"{_NAME}.{_CAPI}.{module.name}"] = part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,25 @@ ENTRY_LENGTHS = (1024, 2048)
 
 
 class _Entries:
-    """Configuration entries: texts by key."""
+    """Options, and configuration entries: texts by key.
+
+    Setting an option that does not exist raises `AttributeError`, and a value of another type
+    `TypeError`, as in ONNX Runtime.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
+        self._is_complete = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if vars(self).get("_is_complete"):
+            current = getattr(self, name)
+            allowed = (str, os.PathLike) if isinstance(current, str) else type(current)
+            if not isinstance(value, allowed):
+                raise TypeError(
+                    f"{name} is a {type(current).__name__}, but {value!r} a {type(value).__name__}"
+                )
+        super().__setattr__(name, value)
 
     def _add_entry(self, key: str, value: str) -> None:
         for kind, text, most in zip(("key", "value"), (key, value), ENTRY_LENGTHS, strict=True):
@@ -71,6 +87,7 @@ class SessionOptions(_Entries):
         self.sizes_by_denotation: dict[str, int] = {}
         self.initializers: dict[str, OrtValue] = {}
         self.providers: list[tuple[str, dict[str, str]]] = []
+        self._is_complete = True
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Store a configuration entry."""
@@ -143,6 +160,7 @@ class RunOptions(_Entries):
         self.logid = ""
         self.only_execute_path_to_fetches = False
         self.terminate = False
+        self._is_complete = True
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Store a configuration entry."""

@@ -22,6 +22,15 @@ _ENGINES = [name for name in ("onnxruntime", "openvino") if find_spec(name) is n
 _NAMES = {"CUDA": "CUDA", "TensorRT": "Tensorrt", "NVTensorRTRTX": "NvTensorRTRTX"}
 """Providers whose names differ from those of the device's instances, by instance."""
 
+KNOWN_PROVIDERS = tuple(
+    f"{name}{_ENDING}"
+    for name in (
+        "Tensorrt", "CUDA", "MIGraphX", "OpenVINO", "Dnnl", "VitisAI", "QNN", "Nnapi", "VSINPU",
+        "Js", "CoreML", "Dml", "Rknpu", "WebNN", "WebGpu", "Xnnpack", "CANN", "Azure", "CPU",
+    )
+)  # fmt: skip
+"""ONNX Runtime's providers, the fastest first."""
+
 Provider = tuple[str, dict[str, str]]
 
 

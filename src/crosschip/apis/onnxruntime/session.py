@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -19,6 +20,7 @@ from crosschip.apis.onnxruntime.description import (
     describe,
     describe_operands,
     replaced_initializers,
+    with_independent_sizes,
 )
 from crosschip.apis.onnxruntime.errors import (
     Fail,
@@ -28,6 +30,7 @@ from crosschip.apis.onnxruntime.errors import (
     as_onnxruntime,
     translate,
 )
+from crosschip.apis.onnxruntime.memory import HOST_MEMORY, OrtMemoryInfo
 from crosschip.apis.onnxruntime.options import RunOptions, SessionOptions
 from crosschip.apis.onnxruntime.profiling import Profiler
 from crosschip.apis.onnxruntime.providers import (
@@ -46,6 +49,8 @@ from crosschip.runtime.compiled import CompiledModel
 _POLL_SECONDS = 0.005
 _LOADS_OPTIONS = "ORT_LOAD_CONFIG_FROM_MODEL"
 _OPTIONS_ENTRY = "ort_config"
+
+logger = logging.getLogger("crosschip")
 
 
 class InferenceSession:
@@ -78,6 +83,8 @@ class InferenceSession:
             self._source = path_or_bytes
         else:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        if not isinstance(sess_options, SessionOptions | None):
+            raise TypeError(f"sess_options is of type '{type(sess_options)}'")
         self._options = sess_options or SessionOptions()
         if isinstance(self._source, Path) and not self._source.exists():
             raise NoSuchFile.of(
@@ -110,6 +117,7 @@ class InferenceSession:
         self._output_names = [node_arg.name for node_arg in self._description.outputs]
         self._initializer_names = {arg.name for arg in self._description.initializers}
         self._run = self._compiled.run
+        self._has_independent_sizes = not self._description.is_onnx
         if self._options.optimized_model_filepath:
             with as_onnxruntime():
                 self._compiled.save(self._options.optimized_model_filepath)
@@ -157,6 +165,22 @@ class InferenceSession:
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Return the inputs that have a default."""
         return self._description.initializers
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return the memory of each input: the processor's."""
+        return [HOST_MEMORY for _ in self._description.inputs]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return the memory of each output: the processor's."""
+        return [HOST_MEMORY for _ in self._description.outputs]
+
+    def get_input_epdevices(self) -> list[None]:
+        """Return `None` for each input: devices are not described as ONNX Runtime's plug-ins."""
+        return [None for _ in self._description.inputs]
+
+    def get_tuning_results(self) -> list[Any]:
+        """Return nothing: devices tune their kernels themselves."""
+        return []
 
     def get_modelmeta(self) -> ModelMetadata:
         """Return the metadata of the model's file."""
@@ -219,16 +243,12 @@ class InferenceSession:
                 results = self._run_again(input_feed, error)
         else:
             results = self._run_observed(input_feed, run_options)
-        if not output_names:
-            return [*results.values()]
-        try:
-            return [results[name] for name in output_names]
-        except KeyError as error:
-            raise InvalidArgument.of(f"Invalid output name:{error.args[0]}") from None
+        return _select(results, output_names)
 
     def _run_again(self, feed: Mapping[str, Any], error: Error) -> dict[str, Any]:
         """Run with inputs that only ONNX Runtime takes, or raise its exception for an error."""
-        missing = [n for n in self._input_names if n not in feed and not self._is_optional(n)]
+        names = feed.keys()
+        missing = [n for n in self._input_names if n not in names and not self._is_optional(n)]
         if missing:
             raise ValueError(
                 f"Required inputs ({missing}) are missing from input feed ({[*feed]})."
@@ -242,9 +262,26 @@ class InferenceSession:
             values.setdefault(name, None)
         compiled = self._compiled_with_inputs(frozenset(unknown)) if unknown else self._compiled
         if not unknown and all(values[name] is feed.get(name, _NOTHING) for name in values):
-            raise translate(error) from error
+            if self._has_independent_sizes or not self._description.sizes_differ(values):
+                raise translate(error) from error
+            compiled = self._separate_sizes()
         with as_onnxruntime():
             return compiled.run(values)
+
+    def _separate_sizes(self) -> CompiledModel:
+        """Compile the model so that sizes of one name may differ, and use it from now on.
+
+        ONNX Runtime takes the names of sizes for comments.
+        """
+        logger.warning(
+            "inputs have different sizes where the model has one name; it is compiled without names"
+        )
+        source = with_independent_sizes(self._overriding_source())
+        with as_onnxruntime():
+            self._compiled = self._compile(source, self._description)
+        self._run = self._compiled.run
+        self._has_independent_sizes = True
+        return self._compiled
 
     def _is_optional(self, name: str) -> bool:
         types = {node_arg.name: node_arg.type for node_arg in self._description.inputs}
@@ -297,19 +334,21 @@ class InferenceSession:
             user_data: the second argument of the function.
             run_options: as for `run`.
         """
-        names = [*output_names] if output_names else self._output_names
 
         def finish(request: Any) -> None:
-            error = request.exception()
-            if error is not None:
-                message = translate(error) if isinstance(error, Error) else error
-                callback([], user_data, str(message))
-            else:
-                results = request.result()
-                callback([results[name] for name in names], user_data, "")
+            try:
+                outputs, message = _select(request.result(), output_names), ""
+            except Exception as error:  # the callback hears of it
+                outputs, message = [], str(translate(error) if isinstance(error, Error) else error)
+            callback(outputs, user_data, message)
 
-        with as_onnxruntime():
-            self._compiled.submit(input_feed).add_done_callback(finish)
+        try:
+            request = self._compiled.submit(input_feed)
+        except Error as error:
+            results = self._run_again(input_feed, error)
+            callback(_select(results, output_names), user_data, "")
+        else:
+            request.add_done_callback(finish)
 
     def run_with_ort_values(
         self,
@@ -318,7 +357,7 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> OrtValueVector:
         """Compute outputs as values from inputs that are values."""
-        feed = {name: value.value for name, value in input_dict_ort_values.items()}
+        feed = {name: _plain(value) for name, value in input_dict_ort_values.items()}
         return OrtValueVector(map(OrtValue, self.run(output_names, feed, run_options)))
 
     def run_with_ortvaluevector(
@@ -390,6 +429,20 @@ class _WrappedSession:
 
 
 _NOTHING = object()
+
+
+def _select(results: Mapping[str, Any], names: Sequence[str] | None) -> list[Any]:
+    """Return the outputs in the order of their names; all without names.
+
+    Raises:
+        InvalidArgument: there is no such output.
+    """
+    if not names:
+        return [*results.values()]
+    try:
+        return [results[name] for name in names]
+    except KeyError as error:
+        raise InvalidArgument.of(f"Invalid output name:{error.args[0]}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from crosschip.apis.onnxruntime.enumerations import OrtSparseFormat
 from crosschip.apis.onnxruntime.errors import Fail
+from crosschip.apis.onnxruntime.memory import CPU, OrtDevice, require_processor
 from crosschip.apis.onnxruntime.types import name_of_array
-from crosschip.apis.onnxruntime.values import CPU, OrtDevice, require_processor
 from crosschip.ir import Array
 
 
@@ -64,7 +64,7 @@ class SparseTensor:
         cls, dense_shape: Sequence[int], values: Array, coo_indices: Array, ort_device: OrtDevice
     ) -> SparseTensor:
         """Return a tensor from values and their coordinates."""
-        require_processor(ort_device.device_type())
+        require_processor(ort_device)
         indices = {"indices": coo_indices}
         return cls(dense_shape, values, OrtSparseFormat.ORT_SPARSE_COO, indices)
 
@@ -78,7 +78,7 @@ class SparseTensor:
         ort_device: OrtDevice,
     ) -> SparseTensor:
         """Return a matrix from values, their columns, and the positions of the rows."""
-        require_processor(ort_device.device_type())
+        require_processor(ort_device)
         indices = {"inner": inner_indices, "outer": outer_indices}
         return cls(dense_shape, values, OrtSparseFormat.ORT_SPARSE_CSRC, indices)
 

@@ -9,85 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crosschip.apis.onnxruntime.errors import Fail, InvalidArgument, NotImplemented
+from crosschip.apis.onnxruntime.errors import Fail, InvalidArgument
+from crosschip.apis.onnxruntime.memory import CPU, OrtDevice, require_processor
 from crosschip.apis.onnxruntime.types import code_of, dtype_of, name_of_array
 from crosschip.ir import Array
 
 if TYPE_CHECKING:
     from crosschip.apis.onnxruntime.sparse import SparseTensor
-
-CPU = "cpu"
-
-
-class OrtDevice:
-    """A memory: here always the processor's."""
-
-    def __init__(self, name: str = CPU, identifier: int = 0) -> None:
-        self._name, self._identifier = name, identifier
-
-    @staticmethod
-    def make(device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
-        """Return a device by its name."""
-        return OrtDevice(device_name.lower(), device_id)
-
-    @staticmethod
-    def cpu() -> int:
-        """Return the code of the processor."""
-        return 0
-
-    @staticmethod
-    def cuda() -> int:
-        """Return the code of CUDA devices."""
-        return 1
-
-    @staticmethod
-    def cann() -> int:
-        """Return the code of CANN devices."""
-        return 3
-
-    @staticmethod
-    def dml() -> int:
-        """Return the code of DirectML devices."""
-        return 4
-
-    @staticmethod
-    def webgpu() -> int:
-        """Return the code of WebGPU devices."""
-        return 1
-
-    @staticmethod
-    def default_memory() -> int:
-        """Return the code of the default memory."""
-        return 0
-
-    def device_type(self) -> str:
-        """Return the name of the device's kind."""
-        return self._name
-
-    def device_id(self) -> int:
-        """Return the number of the device."""
-        return self._identifier
-
-    def device_mem_type(self) -> int:
-        """Return the code of the kind of memory."""
-        return 0
-
-    def device_vendor_id(self) -> int:
-        """Return the code of the vendor."""
-        return 0
-
-
-def require_processor(device_type: str) -> None:
-    """Raise unless a name stands for host memory.
-
-    Raises:
-        NotImplemented: it stands for another memory.
-    """
-    if device_type.lower() != CPU:
-        raise NotImplemented.of(
-            f"memory of {device_type!r}: crosschip.apis.onnxruntime has values in host memory "
-            f"only; use crosschip.compile with `keep` and `allocate` for device memory"
-        )
 
 
 class OrtValue:
@@ -98,10 +26,20 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(
-        cls, numpy_obj: Array, device_type: str = CPU, device_id: int = 0, vendor_id: int = -1
+        cls,
+        numpy_obj: Array,
+        device_type: str | OrtDevice = CPU,
+        device_id: int = 0,
+        vendor_id: int = -1,
     ) -> OrtValue:
-        """Return a tensor that shares an array's memory."""
+        """Return a tensor that shares an array's memory.
+
+        Raises:
+            RuntimeError: the argument is no array.
+        """
         require_processor(device_type)
+        if not isinstance(numpy_obj, np.ndarray):
+            raise RuntimeError(f"numpy_obj is {type(numpy_obj).__name__}, but must be an array")
         return cls(np.ascontiguousarray(numpy_obj))
 
     @classmethod
@@ -117,7 +55,7 @@ class OrtValue:
         cls,
         shape: Sequence[int],
         element_type: object,
-        device_type: str = CPU,
+        device_type: str | OrtDevice = CPU,
         device_id: int = 0,
         vendor_id: int = -1,
     ) -> OrtValue:
@@ -126,9 +64,24 @@ class OrtValue:
         return cls(np.empty(tuple(shape), dtype_of(element_type)))
 
     @classmethod
-    def from_dlpack(cls, data: Any, /) -> OrtValue:
-        """Return a tensor that shares the memory of an object with `__dlpack__`."""
-        return cls(np.from_dlpack(data))
+    def from_dlpack(cls, data: Any, is_bool_tensor: bool = False, /) -> OrtValue:
+        """Return a tensor that shares the memory of an object with `__dlpack__`, or of its capsule.
+
+        Args:
+            data: the object or capsule.
+            is_bool_tensor: whether its bytes are truth values.
+        """
+        array = np.from_dlpack(data if hasattr(data, "__dlpack__") else _Exported(data))
+        return cls(array.view(np.bool_) if is_bool_tensor else array)
+
+    def to_dlpack(self) -> Any:
+        """Return a capsule of DLPack that shares the tensor's memory."""
+        return self.__dlpack__()
+
+    @property
+    def _ortvalue(self) -> OrtValue:
+        """The value without Python's wrapper, which is the same here."""
+        return self
 
     def _get_c_value(self) -> OrtValue:
         """Return the value without Python's wrapper, which is the same here."""
@@ -243,6 +196,19 @@ class OrtValue:
         return self._value
 
 
+class _Exported:
+    """An owner of a capsule of DLPack in host memory, as `numpy.from_dlpack` takes it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
 class OrtValueVector(list[OrtValue]):
     """A list of values."""
 
@@ -259,8 +225,13 @@ def array_at(address: int, shape: Sequence[int], element_type: object) -> Array:
     """Return an array of the elements at an address.
 
     The caller keeps the memory alive.
+
+    Raises:
+        RuntimeError: the elements are texts.
     """
     dtype = dtype_of(element_type)
+    if dtype.kind in "OUST":
+        raise RuntimeError("Only binding non-string Tensors is currently supported")
     nbytes = prod(shape) * dtype.itemsize
     buffer = memoryview((ctypes.c_char * nbytes).from_address(address)) if nbytes else b""
     return np.frombuffer(buffer, dtype).reshape(tuple(shape))
