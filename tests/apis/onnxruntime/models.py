@@ -16,6 +16,10 @@ SUM = """g (float[N,3] x, float[N,3] y) => (float[N,3] z, float[N,3] w) {
     z = Add(x, y)
     w = Mul(x, y)
 }"""
+PAIR = """g (float[N,3] x, float[N,3] y) => (float[N,3] a, float[N,3] b) {
+    a = Abs(x)
+    b = Abs(y)
+}"""
 DEFAULT = """g (float[N,3] x, float[3] b) => (float[N,3] y) <float[3] b = {1.0, 2.0, 3.0}> {
     y = Add(x, b)
 }"""

@@ -145,3 +145,34 @@ def test_entries_of_the_configuration() -> None:
             options.get_session_config_entry("other")
         with pytest.raises(RuntimeError, match="key"):
             options.add_session_config_entry("k" * 2000, "value")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("nothing", 1), ("intra_op_num_threads", "4"), ("graph_optimization_level", 99)],
+)
+def test_options_that_do_not_exist_and_values_of_other_types(name: str, value: Any) -> None:
+    def kind(options: Any) -> str:
+        with pytest.raises((AttributeError, TypeError)) as info:
+            setattr(options, name, value)
+        return info.type.__name__
+
+    assert kind(ours.SessionOptions()) == kind(onnxruntime.SessionOptions())
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda", "dml", "cann", "webgpu", "gpu", "npu"])
+def test_descriptions_of_devices(kind: str) -> None:
+    devices = [api.OrtDevice.make(kind, 1) for api in (ours, onnxruntime)]
+    for method in ("device_type", "device_id", "device_mem_type", "device_vendor_id"):
+        one, other = (getattr(device, method)() for device in devices)
+        assert one == other, method
+
+
+def test_modules_of_the_package_capi() -> None:
+    from crosschip.apis.onnxruntime.capi import _pybind_state
+    from crosschip.apis.onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+    assert InvalidArgument is ours.capi.onnxruntime_pybind11_state.InvalidArgument
+    assert _pybind_state.OrtValue is ours.OrtValue
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = _pybind_state.nothing

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.apis.onnxruntime.models import (
     BRANCHES,
     DEFAULT,
+    PAIR,
     SEQUENCES,
     STRINGS,
     SUM,
@@ -191,6 +192,39 @@ def test_runs_are_asynchronous() -> None:
     [(outputs, data, error)] = results
     _same(outputs, [feed["x"] + feed["y"]])
     assert (data, error) == ("data", "")
+
+
+def test_errors_of_asynchronous_runs() -> None:
+    session, real = both(SUM)
+    feed = {name: np.ones((2, 3), np.float32) for name in "xy"}
+    errors: list[str] = []
+    done = threading.Event()
+
+    def callback(outputs: Any, data: Any, error: str) -> None:
+        errors.append(error)
+        done.set()
+
+    session.run_async(["nothing"], feed, callback, None)
+    assert done.wait(30)
+    assert "Invalid output name:nothing" in errors[0]
+    for each in (session, real):
+        with pytest.raises(ValueError, match="Required inputs"):
+            each.run_async(None, {"x": feed["x"]}, callback, None)
+
+
+def test_named_sizes_of_inputs_may_differ(caplog: pytest.LogCaptureFixture) -> None:
+    session, real = both(PAIR)
+    same = {"x": np.ones((2, 3), np.float32), "y": np.zeros((2, 3), np.float32)}
+    _same(session.run(None, same), real.run(None, same))
+    assert not caplog.records
+    for rows in (4, 1, 0):
+        feed = {"x": np.ones((2, 3), np.float32), "y": np.zeros((rows, 3), np.float32)}
+        _same(session.run(None, feed), real.run(None, feed))
+    assert [r for r in caplog.records if "compiled without names" in r.message] != []
+    wrong = {"x": np.ones((2, 3), np.float32), "y": np.zeros((2, 4), np.float32)}
+    assert outcome(session, None, wrong) == outcome(real, None, wrong) == "InvalidArgument"
+    described = [(a.name, a.type, a.shape) for a in session.get_inputs()]
+    assert described == [(a.name, a.type, a.shape) for a in real.get_inputs()]
 
 
 def test_a_run_is_terminated() -> None:
