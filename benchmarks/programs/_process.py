@@ -1,0 +1,89 @@
+"""Programs in processes of their own."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from benchmarks.models import ROOT
+
+PACKAGES = Path(os.environ.get("CROSSCHIP_PROGRAMS", ROOT / "build" / "programs"))
+"""The folder that `make programs` installs the packages in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that has answered once, and waits to be run again.
+
+    Attributes:
+        answer: as `plain` returns it.
+        process: reads a line for each run, and writes the milliseconds.
+    """
+
+    answer: Any
+    process: subprocess.Popen[str]
+
+    @classmethod
+    def start(cls, name: str, devices: str = "") -> Self:
+        """Start a program and wait for its answer.
+
+        Args:
+            name: of a module of `benchmarks.programs`.
+            devices: names of devices, with commas, or `auto`; without any, ONNX Runtime itself.
+
+        Raises:
+            RuntimeError: it failed; what it wrote before is in the message.
+        """
+        module = [sys.executable, "-m", "benchmarks.children.run_program", name, devices]
+        process = subprocess.Popen(
+            module,
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "TQDM_DISABLE": "1"},
+        )
+        assert process.stdout is not None
+        lines: list[str] = []
+        for line in process.stdout:
+            if line.startswith(ANSWER):
+                answer = pickle.loads(base64.b64decode(line.removeprefix(ANSWER)))
+                return cls(answer, process)
+            lines.append(line)
+        process.wait()
+        raise RuntimeError(f"{name} on {devices or 'ONNX Runtime'} failed:\n{''.join(lines)}")
+
+    def run(self) -> float:
+        """Run the program again; return the milliseconds that it took."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            if line.startswith(TIME):
+                return float(line.removeprefix(TIME))
+        raise RuntimeError(f"the program ended with status {self.process.wait()}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        self.process.communicate()
+
+
+ANSWER, TIME = "answer: ", "milliseconds: "
+"""The lines that the process writes begin so; packages write others."""
