@@ -323,26 +323,26 @@ def _settings(given: Mapping[str, str] | None) -> str:
 
 
 _MANY = 64
-"""Of a machine's processors, so many that half of them is no other number of a setting."""
+"""The number of processors in the tables: half of it equals no other setting."""
 
 
 _COMMAND_LINE = """# The command line
 
-Written by `make docs` from the commands themselves.
+Generated from the commands by `scripts/write_tables.py`; do not edit.
 
 Every command takes `--json`, which prints one JSON document and nothing else, and `--help`. The
 exit status is 1 on an error, which `--json` prints as `{"error": …, "type": …}`, 2 on wrong usage
-and 130 after Ctrl-C. On a terminal there are tables
-with lines, and a sign of what takes long; in a pipe or file there is plain aligned text of any
-width, and on standard error a line now and then.
+and 130 after Ctrl-C. A terminal
+shows tables with rules and the progress of long work; a pipe or file gets aligned plain text of any
+width, and standard error a line of progress from time to time.
 
-`crosschip --version` prints the version, and `crosschip --install-completion` teaches the shell to
+`crosschip --version` prints the version; `crosschip --install-completion` makes the shell
 complete commands, options, devices and operators.
 
 ## Compiling
 
-Options of every command that compiles a model, or says how it would. [Options](options.md) and
-[placement](placement.md) say in full what they mean.
+Options of all commands that compile or place a model. [Options](options.md) and
+[placement](placement.md) describe them in full.
 
 """
 

@@ -14,10 +14,9 @@ from crosschip.ir import Array, DeviceError
 def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
     """Open an `.onnx` file with all graph optimizations."""
     try:
-        import_engine()
+        onnxruntime = import_engine()
     except ImportError as error:
         raise DeviceError(f"onnxruntime is not installed: {error}") from error
-    import onnxruntime
 
     if path.suffix != ".onnx":
         raise DeviceError(f"{path}: onnxruntime reads .onnx files only")

@@ -32,8 +32,8 @@ def _device_names(incomplete: str) -> list[str]:
 Devices = Annotated[
     str,
     typer.Option(
-        help="Devices in the order of preference, as in openvino,onnxruntime; auto takes the one "
-        "that is fastest.",
+        help="Devices in the order of preference, as in openvino,onnxruntime; auto selects the "
+        "fastest one.",
         autocompletion=_device_names,
     ),
 ]
@@ -45,10 +45,10 @@ Inputs = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        help="An input from a file, as in x=image.npy, or random of a shape, as in x=1x3x48x320.",
+        help="An input from a file, as in x=image.npy, or random with a shape, as in x=1x3x48x320.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Of the random inputs; their integers are 0 or 1.")]
+Seed = Annotated[int, typer.Option(help="The seed of random inputs; random integers are 0 or 1.")]
 Properties = Annotated[
     list[str] | None,
     typer.Option("--property", help="A setting of a device, as in mychip.cores=2."),
@@ -57,12 +57,12 @@ Limits = Annotated[
     list[str] | None,
     typer.Option(
         "--budget",
-        help="A limit of what a model may cost to load and compile, as in seconds=900; others are "
+        help="A limit on the cost of loading and compiling, as in seconds=900; the others are "
         "bytes, tensor_bytes, operations and programs.",
     ),
 ]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="How many processor threads a run may use.")
+    int | None, typer.Option(min=1, help="The maximum number of processor threads of a run.")
 ]
 Precision = Annotated[
     str | None,
@@ -88,37 +88,41 @@ Config = Annotated[
 Partition = Annotated[
     str | None,
     typer.Option(
-        help="A file of operators to keep off the first device, a type:inputs:outputs a line."
+        help="A file of operators that the first device must not run, one type:inputs:outputs "
+        "per line."
     ),
 ]
 MixedPrecision = Annotated[
     str | None,
-    typer.Option(help="A file of operators that compute in float32, a type:inputs:outputs a line."),
+    typer.Option(
+        help="A file of operators to compute in float32; each line is type:inputs:outputs."
+    ),
 ]
 Pins = Annotated[
     list[str] | None,
     typer.Option(
-        "--pin", help="The device for what a pattern names, as in conv2d=openvino or MAT_*=mychip."
+        "--pin",
+        help="The device of operations that match a pattern, as in conv2d=openvino or "
+        "MAT_*=mychip.",
     ),
 ]
 MinSegment = Annotated[
-    int, typer.Option(min=1, help="The fewest operations that are worth a segment of their own.")
+    int, typer.Option(min=1, help="The minimum number of operations in a segment.")
 ]
-MaxSegments = Annotated[
-    int | None, typer.Option(min=1, help="How many segments there may be at most.")
-]
+MaxSegments = Annotated[int | None, typer.Option(min=1, help="The maximum number of segments.")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail if a device declines what it is to run.")
+    bool,
+    typer.Option("--strict", help="Fail if a device declines an operation that is assigned to it."),
 ]
 Isolate = Annotated[
     bool, typer.Option("--isolate", help="Run each device in a process of its own.")
 ]
 CacheFolder = Annotated[
     Path | None,
-    typer.Option("--cache-dir", help="Where compiled programs are kept; see `crosschip cache`."),
+    typer.Option("--cache-dir", help="The folder of the cache; see `crosschip cache`."),
 ]
 UseCache = Annotated[
-    bool, typer.Option("--cache/--no-cache", help="Whether to keep and use compiled programs.")
+    bool, typer.Option("--cache/--no-cache", help="Whether to use the cache of compiled programs.")
 ]
 Digest = Annotated[
     str | None, typer.Option(help="The digest that the file must have; see docs/caching.md.")

@@ -33,8 +33,10 @@ def command(
     context: typer.Context,
     model: _options.ModelPath,
     compilation: Compilation,
-    against: Annotated[str, typer.Option(help="Engines to call directly, as in openvino.")] = "",
-    runs: Annotated[int, typer.Option(min=1, help="How often to run each.")] = 50,
+    against: Annotated[
+        str, typer.Option(help="Engines to call without crosschip, as in openvino.")
+    ] = "",
+    runs: Annotated[int, typer.Option(min=1, help="The number of runs of each.")] = 50,
     as_json: _options.Json = False,
 ) -> None:
     """Time a model on devices, in turn with engines that run the same file directly.

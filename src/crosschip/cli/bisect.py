@@ -28,8 +28,10 @@ _SECONDS_BETWEEN_LINES = 10
 def command(
     *,
     model: _options.ModelPath,
-    device: Annotated[str, typer.Option(help="The device that is looked at.")],
-    against: Annotated[str, typer.Option(help="The device that says what is right.")] = "reference",
+    device: Annotated[str, typer.Option(help="The device to check.")],
+    against: Annotated[
+        str, typer.Option(help="The device whose results count as right.")
+    ] = "reference",
     engines: Engines,
     input: _options.Inputs = None,
     shape: _options.Shapes = None,
@@ -38,19 +40,19 @@ def command(
         float | None,
         typer.Option(
             min=0,
-            help="The difference of an element that is allowed, as a part of the output's "
-            "largest element; what rounding explains if left out.",
+            help="The allowed difference of an element, relative to the largest element of the "
+            "output; the difference that rounding explains if left out.",
         ),
     ] = None,
     mixed_precision: _options.MixedPrecision = None,
     isolate: Annotated[
         bool,
-        typer.Option(help="Whether the device runs in a process of its own, and may crash there."),
+        typer.Option(help="Run the device in a separate process, which may crash."),
     ] = True,
     thorough: Annotated[
         bool,
         typer.Option(
-            "--thorough", help="Try each operation by itself, however many runs that takes."
+            "--thorough", help="Try each operation separately, regardless of the number of runs."
         ),
     ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds after which a run hangs.")] = 60,
@@ -58,15 +60,23 @@ def command(
         float, typer.Option(help="Seconds after which a compilation hangs.")
     ] = 600,
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds for all; what is found by then is told.")
+        float | None,
+        typer.Option(
+            help="The maximum number of seconds in total; the results so far are reported."
+        ),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help="Runs for all; what is found by then is told.")
+        int | None,
+        typer.Option(
+            min=1, help="The maximum number of runs in total; the results so far are reported."
+        ),
     ] = None,
     budget: _options.Limits = None,
     save: Annotated[
         Path | None,
-        typer.Option(help="Write a page there, and a model with inputs for each culprit."),
+        typer.Option(
+            help="Write a page, and a model with inputs for each wrong operator, to this folder."
+        ),
     ] = None,
     as_json: _options.Json = False,
 ) -> None:

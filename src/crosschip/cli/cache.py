@@ -19,7 +19,9 @@ from crosschip.runtime.cache.archive import export_entries, import_entries
 from crosschip.runtime.cache.folder import Cache, ListedEntry
 from crosschip.runtime.cache.secret import secret_file
 
-app = typer.Typer(help="Look after the compiled programs that are kept.", no_args_is_help=True)
+app = typer.Typer(
+    help="Show, check and clean the cache of compiled programs.", no_args_is_help=True
+)
 
 Archive = Annotated[Path, typer.Argument(help="A file of cache entries.")]
 
@@ -64,12 +66,12 @@ def verify(folder: _options.CacheFolder = None, as_json: _options.Json = False) 
 def clear(
     folder: _options.CacheFolder = None,
     damaged: Annotated[
-        bool, typer.Option("--damaged", help="Remove only what is damaged.")
+        bool, typer.Option("--damaged", help="Remove only damaged entries.")
     ] = False,
     max_mb: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Remove what is damaged, and the longest unused beyond this size."
+            min=0, help="Remove damaged entries, and beyond this size the least recently used ones."
         ),
     ] = None,
     as_json: _options.Json = False,

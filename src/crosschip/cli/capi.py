@@ -67,7 +67,9 @@ def build(
 def program(
     model: _options.ModelPath,
     out: Annotated[Path, typer.Option(help="The folder to write the program into.")],
-    interface: Annotated[Interface, typer.Option(help="Whose calls.")] = Interface.NNADAPTER,
+    interface: Annotated[
+        Interface, typer.Option(help="The interface of the calls.")
+    ] = Interface.NNADAPTER,
     as_json: _options.Json = False,
 ) -> None:
     """Write a model as a program in C that makes an interface's calls, with a file of weights."""

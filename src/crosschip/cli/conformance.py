@@ -52,18 +52,21 @@ def command(
     random: Annotated[
         int | None,
         typer.Option(
-            min=1, help="This many random cases that the device takes, shrunk if they fail."
+            min=1,
+            help="The number of random cases that the device supports; failing ones are shrunk.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Only a few cases an operator.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run only a few cases of each operator.")
+    ] = False,
     only_list: Annotated[
         bool, typer.Option("--list", help="Print the ids of the cases; run none.")
     ] = False,
     save: Annotated[
         Path | None, typer.Option(help="With --case: write model, inputs and expected outputs.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="What random elements are made from.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="How many processes run cases.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of random elements.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="The number of processes that run cases.")] = 1,
     timeout: Annotated[
         float, typer.Option(help="Seconds after which a case hangs, besides compiling.")
     ] = TIMEOUT,
@@ -77,19 +80,26 @@ def command(
         ),
     ] = 1,
     budget: Annotated[
-        float | None, typer.Option(help="Seconds for an operator; what is left is not run.")
+        float | None,
+        typer.Option(help="Seconds for each operator; its remaining cases are not run."),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Keep results in this file, and go on from what it holds.")
+        Path | None,
+        typer.Option(help="Store results in this file, and skip the cases that it already holds."),
     ] = None,
     claims: Annotated[
-        Path | None, typer.Option(help="Exclusions and accuracy, if not beside the device.")
+        Path | None,
+        typer.Option(
+            help="The file of exclusions and accuracy, if it is not next to the device's module."
+        ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page to publish there.")] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML there.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page for publication to this file.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     comparison: Annotated[
         tuple[Path, Path] | None,
-        typer.Option("--compare", help="Say what changed between two JSON reports."),
+        typer.Option("--compare", help="Report the changes between two JSON reports."),
     ] = None,
     engines: Engines,
     as_json: _options.Json = False,

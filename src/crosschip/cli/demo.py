@@ -27,7 +27,7 @@ def command(
     *,
     image: Annotated[Path | None, typer.Option(help="The picture to read.")] = None,
     devices: _options.Devices = "auto",
-    save: Annotated[Path, typer.Option(help="Where to write the picture with boxes.")] = Path(
+    save: Annotated[Path, typer.Option(help="The file to write the picture with boxes to.")] = Path(
         "crosschip-demo.png"
     ),
     use_cache: _options.UseCache = True,

@@ -16,7 +16,7 @@ app = typer.Typer(help="Drivers in processes of their own.", no_args_is_help=Tru
 
 Sockets = Annotated[
     list[Path] | None,
-    typer.Option("--socket", help="The socket of a driver that was started elsewhere."),
+    typer.Option("--socket", help="The socket of a driver that another program started."),
 ]
 
 
@@ -25,20 +25,23 @@ def serve(
     device: Annotated[str, typer.Argument(help="The device that the driver runs.")],
     socket: Annotated[
         Path | None,
-        typer.Option(help="The path of the Unix socket; where DEVICE@driver looks if left out."),
+        typer.Option(
+            help="The path of the Unix socket; if left out, the one that DEVICE@driver uses."
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="How many runs are under way at once.", min=1)
+        int | None, typer.Option(help="The number of concurrent runs.", min=1)
     ] = None,
     linger: Annotated[
         float | None,
-        typer.Option(help="After how many seconds without a client to end; never if left out."),
+        typer.Option(help="End after this many seconds without a client; never if left out."),
     ] = None,
     memory: Annotated[
-        int | None, typer.Option(help="The most bytes that one client may share.", min=1)
+        int | None,
+        typer.Option(help="The maximum number of bytes that one client may share.", min=1),
     ] = None,
     programs: Annotated[
-        int, typer.Option(help="The most programs that one client may have prepared.", min=1)
+        int, typer.Option(help="The maximum number of prepared programs of one client.", min=1)
     ] = 1024,
     metrics_port: Annotated[
         int | None,
@@ -88,9 +91,9 @@ def list_(socket: Sockets = None, as_json: _options.Json = False) -> None:
 @app.command()
 def top(
     socket: Sockets = None,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two updates.")] = 1.0,
     count: Annotated[
-        int | None, typer.Option(min=1, help="How often to look; until Ctrl-C if left out.")
+        int | None, typer.Option(min=1, help="The number of updates; until Ctrl-C if left out.")
     ] = None,
     as_json: _options.Json = False,
 ) -> None:
@@ -112,7 +115,7 @@ def stop(
         list[str] | None, typer.Argument(help="Devices, or paths of drivers' sockets.")
     ] = None,
     all_drivers: Annotated[
-        bool, typer.Option("--all", help="Stop all that crosschip started.")
+        bool, typer.Option("--all", help="Stop all drivers that crosschip started.")
     ] = False,
     timeout: Annotated[
         float,
@@ -144,9 +147,10 @@ def stop(
 
 @app.command()
 def replay(
-    file: Annotated[Path, typer.Argument(help="A run that was quarantined.")],
+    file: Annotated[Path, typer.Argument(help="A quarantined run.")],
     device: Annotated[
-        str | None, typer.Option(help="The device to run it on; the one it killed if left out.")
+        str | None,
+        typer.Option(help="The device to run it on; the one whose process it ended if left out."),
     ] = None,
     timeout: Annotated[
         float, typer.Option(min=1, help="Seconds after which the run counts as hanging.")

@@ -26,19 +26,19 @@ def command(
         str | None,
         typer.Option(
             metavar="DEVICE",
-            help="Say which operators a device lacks for the models, and in which order to add "
-            "them; several models may be given.",
+            help="List the operators that a device lacks for the models, in the order in which "
+            "to add them; several models may be passed.",
         ),
     ] = None,
     subgraphs: Annotated[
         bool,
         typer.Option(
             "--subgraphs",
-            help="Print the clusters and operators as NNAdapter does: a --partition to be edited.",
+            help="Print clusters and operators as NNAdapter does, for a --partition file.",
         ),
     ] = False,
-    dot: Annotated[Path | None, typer.Option(help="Write a Graphviz drawing there.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing there.")] = None,
+    dot: Annotated[Path | None, typer.Option(help="Write a Graphviz drawing to this file.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing to this file.")] = None,
     as_json: _options.Json = False,
 ) -> None:
     """Say which device would run each operation of a model, and why; nothing is compiled.

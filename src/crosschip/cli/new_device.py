@@ -13,7 +13,7 @@ from crosschip.ir.text import legible
 def command(
     name: Annotated[str, typer.Argument(help="The device's name, as in acme_npu.")],
     folder: Annotated[
-        Path, typer.Option("--in", help="The folder that the project's is made in.")
+        Path, typer.Option("--in", help="The folder in which to create the project's folder.")
     ] = Path(),
     native: Annotated[bool, typer.Option("--native", help="A driver in C.")] = False,
     as_json: _options.Json = False,

@@ -26,7 +26,7 @@ from crosschip.runtime.discovery import open_device, origins
 if TYPE_CHECKING:
     from crosschip.opdef.generation.generator import Report
 
-app = typer.Typer(help="Operators written down as XML (OpDef).", no_args_is_help=True)
+app = typer.Typer(help="Operator definitions in XML (OpDef).", no_args_is_help=True)
 
 Files = Annotated[list[Path], typer.Argument(help="OpDef documents.")]
 
@@ -36,11 +36,13 @@ def validate(
     files: Files,
     together: Annotated[
         bool,
-        typer.Option("--together", help="Also as packages: files of one name belong together."),
+        typer.Option(
+            "--together", help="Also as packages: files with the same name belong together."
+        ),
     ] = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Refuse also what vendors' own documents do wrong."),
+        typer.Option("--strict", help="Also refuse mistakes that vendors' own documents contain."),
     ] = False,
     as_json: _options.Json = False,
 ) -> None:
@@ -81,10 +83,10 @@ def validate(
 @app.command()
 def show(
     files: Files,
-    operator: Annotated[str | None, typer.Option(help="One operator, in full.")] = None,
+    operator: Annotated[str | None, typer.Option(help="Show all of one operator.")] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Show what documents define; files of one package are taken together."""
+    """Show the definitions in documents; files of one package are read together."""
     packages = merge_collections(read(path).collection for path in files)
     if operator is not None:
         packages_with_it = [c for c in packages if operator in c.op_defs]
@@ -102,10 +104,10 @@ def show(
 @app.command()
 def diff(
     old: Annotated[Path, typer.Argument(help="An OpDef document.")],
-    new: Annotated[Path, typer.Argument(help="Another one.")],
+    new: Annotated[Path, typer.Argument(help="The other document.")],
     as_json: _options.Json = False,
 ) -> None:
-    """Say what two documents define differently; the exit status is 1 if there is anything."""
+    """List the differences of two documents; the exit status is 1 if there are any."""
     all_differences = list(differences(read(old).collection, read(new).collection))
     if as_json:
         document([asdict(difference) for difference in all_differences])
@@ -156,11 +158,11 @@ def generate(
         list[str] | None,
         typer.Option(
             "--backend",
-            help="Only operators that this backend has; with stubs for its device, as in openvino.",
+            help="Only operators of this backend, as in openvino; stubs of a device include it.",
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option(help="The folder that a package's folder is made in.")
+        Path, typer.Option(help="The folder in which to create the package's folder.")
     ] = Path(),
     as_json: _options.Json = False,
 ) -> None:

@@ -35,7 +35,7 @@ def command(
         ),
     ] = None,
     devices: Annotated[
-        str, typer.Option(help="Devices to ask whether they run it, as in openvino; auto for all.")
+        str, typer.Option(help="Devices to query about it, as in openvino; auto for all.")
     ] = "",
     engines: Engines,
     as_json: _options.Json = False,

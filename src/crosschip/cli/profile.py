@@ -21,12 +21,14 @@ def command(
     context: typer.Context,
     model: ModelPath,
     compilation: Compilation,
-    runs: Annotated[int, typer.Option(min=1, help="How many runs count.")] = 10,
-    warm_up: Annotated[int, typer.Option(min=0, help="How many runs come before them.")] = 2,
-    top: Annotated[int, typer.Option(min=0, help="How many steps to list; 0 for all.")] = 30,
+    runs: Annotated[int, typer.Option(min=1, help="The number of measured runs.")] = 10,
+    warm_up: Annotated[
+        int, typer.Option(min=0, help="The number of warm-up runs before them.")
+    ] = 2,
+    top: Annotated[int, typer.Option(min=0, help="The number of steps to list; 0 for all.")] = 30,
     trace: Annotated[
         Path | None,
-        typer.Option(help="Write the runs there, for ui.perfetto.dev and chrome://tracing."),
+        typer.Option(help="Write the runs to this file, for ui.perfetto.dev and chrome://tracing."),
     ] = None,
     as_json: Json = False,
 ) -> None:

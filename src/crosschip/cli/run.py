@@ -27,7 +27,7 @@ def command(
     model: _options.ModelPath,
     compilation: Compilation,
     save: Annotated[
-        Path | None, typer.Option(help="Write each output there, as .npy or .json.")
+        Path | None, typer.Option(help="Write each output to this folder, as .npy or .json.")
     ] = None,
     as_json: _options.Json = False,
 ) -> None:

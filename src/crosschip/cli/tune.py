@@ -43,9 +43,11 @@ def command(
         str, typer.Option(help="How static int8 finds ranges: minmax, percentile, entropy.")
     ] = "minmax,percentile",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the compiled model there.")
+        Path | None, typer.Option("--output", "-o", help="Write the compiled model to this file.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option(help="Draw error against speed there.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(help="Write a plot of error against speed to this file.")
+    ] = None,
     use_cache: _options.UseCache = True,
     cache_dir: _options.CacheFolder = None,
     budget: _options.Limits = None,

@@ -284,7 +284,7 @@ def _array(value: Any) -> Array:
 def _is_close(actual: Array, expected: Array, tolerance: float) -> bool:
     if actual.shape != expected.shape:
         return False
-    if actual.dtype.kind in "biu" and expected.dtype.kind in "biu":
+    if {actual.dtype.kind, expected.dtype.kind} <= set("biuOU"):
         return bool((actual == expected).all())
     one, other = actual.astype(np.float64), expected.astype(np.float64)
     return bool(np.allclose(one, other, rtol=tolerance, atol=0, equal_nan=True))

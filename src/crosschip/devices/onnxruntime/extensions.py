@@ -43,7 +43,7 @@ def supports(operation: Extension) -> Support:
         engine = f"ONNX Runtime {onnxruntime.__version__}"
         detail = f"is of opset {opset}, but {engine} has no {lacking} of that"
         return Support.no(operation, "", detail, Rule.OPERATOR)
-    if _loses_strings(payload):
+    if loses_strings(payload):
         detail = "ONNX Runtime loses strings where it gathers rows of them"
         return Support.no(operation, "", detail, Rule.ELEMENT_TYPE)
     computed = (o for o in operation.inputs if o is not None and not o.is_constant)
@@ -175,8 +175,8 @@ def _is_same(node: NodeProto, opset: int, other: int) -> bool:
     return bool(schema.since_version == other_schema.since_version)
 
 
-def _loses_strings(proto: ModelProto) -> bool:
-    """Return whether a node gathers rows of strings, which ONNX Runtime computes wrongly.
+def loses_strings(proto: ModelProto) -> bool:
+    """Return whether a node gathers rows of strings (quirk `rows-of-strings`).
 
     In a model with strings, data of unknown type counts as strings.
     """

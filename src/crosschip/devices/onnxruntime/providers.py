@@ -13,6 +13,7 @@ from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosschip.devices.onnxruntime.quiet import loaded_engine
 from crosschip.hal import Instance, Kind
 from crosschip.ir import DeviceError
 from crosschip.ir.dataclass import dataclass
@@ -47,7 +48,7 @@ class Provider:
     @property
     def installed(self) -> bool:
         """Return whether it is installed, as far as known without importing ONNX Runtime."""
-        engine = sys.modules.get("onnxruntime")
+        engine = loaded_engine()
         if engine is not None and self.name in engine.get_available_providers():
             return True
         return (

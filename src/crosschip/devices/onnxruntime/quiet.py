@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType
 
 _SWITCH = "ORT_DISABLE_TELEMETRY"
 _OLDEST = (1, 26)
 
+_engine: ModuleType | None = None
 
-def import_engine() -> None:
+
+def loaded_engine() -> ModuleType | None:
+    """Return ONNX Runtime if `import_engine` has imported it."""
+    return _engine
+
+
+def import_engine() -> ModuleType:
     """Import ONNX Runtime without its telemetry, and check its version.
 
-    Builds with telemetry write to the user's cache folder and send data, unless an environment
+    Later calls return the same module, also after another one has taken its name. Builds with
+    telemetry write to the user's cache folder and send data, unless an environment
     variable is set during the first import. The environment is restored afterwards.
 
     Raises:
         ImportError: ONNX Runtime is not installed, or too old.
     """
+    global _engine
+    if _engine is not None:
+        return _engine
     before = os.environ.get(_SWITCH)
     os.environ[_SWITCH] = "1" if before is None else before
     try:
@@ -25,6 +37,8 @@ def import_engine() -> None:
         if before is None:
             del os.environ[_SWITCH]
     require(onnxruntime.__version__)
+    _engine = onnxruntime
+    return _engine
 
 
 def require(version: str) -> None:

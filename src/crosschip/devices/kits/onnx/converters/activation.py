@@ -54,7 +54,7 @@ converts(activation.Softplus, types=NARROW_FLOATS, limit=_softplus_limit)(same("
 
 
 def _elu_limit(op: activation.Elu | activation.Selu) -> Refusal | None:
-    # ONNX Runtime does not multiply positive elements by alpha, where infinity would give NaN.
+    # ONNX does not multiply positive elements by alpha, where infinity would give NaN.
     return None if isfinite(op.alpha) else Refusal("alpha", f"is {op.alpha:g}")
 
 

@@ -66,7 +66,7 @@ def clip(g: Graph, op: Clip) -> str:
 def _bound(g: Graph, bound: float, like: Operand) -> str:
     """Return a bound of `CLIP` in the input's element type, clipped to its range."""
     if like.type.element_type in FLOAT_TYPES:
-        return g.scalar(bound, like)  # ONNX Runtime's default bound is the largest finite number
+        return g.scalar(bound, like)  # ONNX's default bound is the largest finite number
     if np.isinf(bound):
         return ""
     limits = np.iinfo(like.type.element_type.dtype)

@@ -111,9 +111,7 @@ def _rotary_limit(op: RotaryEmbedding) -> Refusal | None:
 @converts(RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_rotary_limit, nonempty=True)
 def rotary_embedding(g: Graph, op: RotaryEmbedding) -> str:
     assert op.positions is not None, "the limit requires it"
-    rows, _ = shape_of(op.cos)
-    # ONNX Runtime's kernel does not check positions; Gather does.
-    positions = g.add("Gather", g.int64(range(_int(rows))), g.cast(g[op.positions], np.int64))
+    positions = g.cast(g[op.positions], np.int64)
     return g.add_contributed(
         *("RotaryEmbedding", g[op.input], positions, g[op.cos], g[op.sin]),
         interleaved=int(op.interleaved),

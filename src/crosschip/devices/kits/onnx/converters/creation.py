@@ -28,13 +28,12 @@ def range_(g: Graph, op: Range) -> str:
     element_type = op.outputs[0].type.element_type
     if element_type in INDICES:
         return g.add("Range", *bounds)
-    # ONNX Runtime counts in the element type, and mishandles infinite bounds.
+    # Quirk range-as-running-sum: only the number of elements of ONNX Runtime's Range is used.
     start, end, step = (g.cast(bound, np.float64) for bound in bounds)
     zero_step = g.constant(np.array(0.0))
     differences = [g.add("Sub", bound, bound) for bound in (start, end, step)]
     are_finite = g.add("Equal", g.add("Sum", *differences), zero_step)
     refused_or_step = g.add("Where", are_finite, step, zero_step)
-    # Its Range accumulates rounding errors, so only the number of elements is used.
     count = g.add("Squeeze", g.add("Shape", g.add("Range", start, end, refused_or_step)))
     zero, one = (g.constant(np.array(number)) for number in (0, 1))
     indices = g.cast(g.add("Range", zero, count, one), np.float64)

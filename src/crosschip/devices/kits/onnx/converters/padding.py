@@ -80,7 +80,7 @@ def pad(g: Graph, op: Pad) -> str:
     sides = g.add("Reshape", g.indices(op.operand("pads")), g.int64([-1, 2]))
     pads_by_end, flat = g.add("Transpose", sides, perm=[1, 0]), g.int64([-1])
     if _may_crop_too_much(op):
-        # ONNX Runtime checks only the padded size.
+        # Quirk cropped-beyond-end.
         cropped = g.add(
             "ReduceSum", g.add("Min", pads_by_end, g.int64([0])), g.int64([0]), keepdims=0
         )

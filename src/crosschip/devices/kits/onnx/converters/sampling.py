@@ -28,7 +28,7 @@ def grid_sample(g: Graph, op: GridSample) -> str:
 def roi_align(g: Graph, op: RoiAlign) -> str:
     rois = g[op.rois]
     if op.aligned and op.sampling_ratio <= 0:
-        # ONNX Runtime samples regions of negative extent incorrectly.
+        # Quirk region-of-negative-extent.
         corner, end = g.add_all("Split", 2, rois, axis=1, num_outputs=2)
         rois = g.add("Concat", corner, g.add("Max", corner, end), axis=1)
     return g.add(

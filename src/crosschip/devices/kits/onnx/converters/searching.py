@@ -60,14 +60,7 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> list[str]:
     last, keep = int(op.select_last), int(op.keepdim)
 
     def search(g: Graph, key: str) -> list[str]:
-        if op.input.type.static_shape is not None:
-            indices = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
-            return [_cast_indices(g, indices, op.dtype)]
-        # ONNX Runtime ignores keepdims on empty inputs.
-        axis = g.int64([op.axis])
-        indices = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
-        indices = g.add("Slice", indices, g.int64([0]), g.int64([1]), axis)
-        indices = indices if keep else g.add("Squeeze", indices, axis)
+        indices = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
         return [_cast_indices(g, indices, op.dtype)]
 
     return _search(g, op, op.input, search, node == "ArgMax")
@@ -89,8 +82,8 @@ def top_k(g: Graph, op: TopK) -> list[str]:
 converts(NonZero, types=MOVABLE, limit=has_axes)(same("NonZero"))
 
 
-def _unique_limit(op: Unique) -> Refusal | None:
-    # ONNX Runtime ends the process on empty slices.
+def unique_limit(op: Unique) -> Refusal | None:
+    # Quirk unique-slices-of-nothing.
     shape, axis = op.input.type.shape, op.axis
     if axis is None or (shape is not None and is_static((*shape[:axis], *shape[axis:][1:]))):
         return None
@@ -100,7 +93,7 @@ def _unique_limit(op: Unique) -> Refusal | None:
 @converts(
     Unique,
     types={ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT64},
-    limit=_unique_limit,
+    limit=unique_limit,
     nonempty=True,
 )
 def unique(g: Graph, op: Unique) -> list[str]:

@@ -14,7 +14,7 @@ _LIMITS = ["max_output_boxes_per_class", "iou_threshold", "score_threshold"]
 @converts(NonMaxSuppressionIndices, types=INDEXED, computed=_LIMITS)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> str:
     count, overlap, score = (_number(g, op, slot) for slot in _LIMITS)
-    # ONNX Runtime refuses thresholds above 1, which mean the same as 1.
+    # ONNX defines no thresholds above 1; they mean the same as 1.
     overlap = g.add("Min", overlap, g.constant(np.array(1, np.float32)))
     center = int(op.center_point_box)
     limits = (count, overlap, score)

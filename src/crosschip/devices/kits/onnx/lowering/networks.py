@@ -54,7 +54,7 @@ def _transpose(b: Builder, operand: Operand) -> Operand:
 
 
 def vector_as_matrix(b: Builder, op: MatMul) -> Sequence[Operand] | None:
-    """Multiply by a one-column matrix: ONNX Runtime fails to multiply no rows by a vector."""
+    """Multiply by a one-column matrix (quirk `no-rows-times-vector`)."""
     if len(op.y.type.shape or ()) != 1 or op.x.type.static_shape is not None:
         return None
     return (b.add(Squeeze, rebuild(b, op, y=b.add(Unsqueeze, op.y, (-1,))), (-1,)),)

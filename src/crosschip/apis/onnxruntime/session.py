@@ -1,0 +1,360 @@
+"""Sessions: compiled models with ONNX Runtime's interface."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosschip.apis.onnxruntime.binding import IOBinding
+from crosschip.apis.onnxruntime.description import (
+    Description,
+    ModelMetadata,
+    NodeArg,
+    describe,
+    describe_operands,
+    replaced_initializers,
+)
+from crosschip.apis.onnxruntime.errors import (
+    Fail,
+    InvalidArgument,
+    InvalidProtobuf,
+    NoSuchFile,
+    as_onnxruntime,
+    translate,
+)
+from crosschip.apis.onnxruntime.options import RunOptions, SessionOptions
+from crosschip.apis.onnxruntime.profiling import Profiler
+from crosschip.apis.onnxruntime.providers import (
+    Provider,
+    devices_of,
+    normalize,
+    with_processor,
+)
+from crosschip.apis.onnxruntime.values import OrtValue
+from crosschip.ir import Error, ModelFileError
+from crosschip.runtime.compile.front_door import compile
+from crosschip.runtime.compiled import CompiledModel
+
+_POLL_SECONDS = 0.005
+
+
+class InferenceSession:
+    """A model that has been compiled for the devices of its providers.
+
+    Args:
+        path_or_bytes: the path or the content of a file that `crosschip.load` reads.
+        sess_options: how to create the session.
+        providers: names of providers or of devices, or pairs of a name and options, in the order
+            of preference; the processor's if left out.
+        provider_options: the options of each provider, if `providers` has names only.
+        kwargs: arguments that ONNX Runtime's class takes, too; not used.
+
+    Raises:
+        TypeError, ValueError: an argument is malformed.
+        OnnxRuntimeError: the model cannot be read or compiled.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[str | tuple[str, dict[Any, Any]]] | None = None,
+        provider_options: Sequence[dict[Any, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if isinstance(path_or_bytes, str | os.PathLike):
+            self._source: Path | bytes = Path(path_or_bytes)
+        elif isinstance(path_or_bytes, bytes):
+            self._source = path_or_bytes
+        else:
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        self._options = sess_options or SessionOptions()
+        self._profiler: Profiler | None = None
+        if self._options.enable_profiling:
+            self._profiler = Profiler(self._options.profile_file_prefix)
+        self._overridden: tuple[frozenset[str], CompiledModel] | None = None
+        self._create(normalize(providers, provider_options) or self._options.providers)
+
+    def _create(self, providers: Sequence[Provider]) -> None:
+        source = self._checked_source()
+        self._providers = with_processor(providers)
+        self._devices = devices_of(providers)
+        description = describe(source)
+        with self._event("model_loading_uri"), as_onnxruntime():
+            self._compiled = self._compile(source, description)
+        self._description = description or describe_operands(
+            self._compiled.inputs, self._compiled.outputs
+        )
+        self._input_names = [node_arg.name for node_arg in self._description.inputs]
+        self._output_names = [node_arg.name for node_arg in self._description.outputs]
+        self._initializer_names = {arg.name for arg in self._description.initializers}
+        self._run = self._compiled.run
+        if self._options.optimized_model_filepath:
+            with as_onnxruntime():
+                self._compiled.save(self._options.optimized_model_filepath)
+
+    def _checked_source(self) -> Path | bytes:
+        source = self._source
+        if isinstance(source, Path) and not source.exists():
+            raise NoSuchFile.of(
+                f"Load model from {source} failed: Load model {source} failed. File doesn't exist"
+            )
+        initializers = self._options.initializers
+        if not initializers:
+            return source
+        try:
+            return replaced_initializers(source, {n: v.numpy() for n, v in initializers.items()})
+        except KeyError as error:
+            raise Fail.of(f"add_initializer: the model has no initializer {error}") from None
+
+    def _compile(self, source: Path | bytes, description: Description | None) -> CompiledModel:
+        shapes: dict[str, Any] = dict(self._options.sizes_by_name)
+        denotations = description.denotations if description else {}
+        for denotation, size in self._options.sizes_by_denotation.items():
+            for name, axis in denotations.get(denotation, ()):
+                node_arg = next(arg for arg in description.inputs if arg.name == name)  # type: ignore[union-attr]
+                shape = shapes.setdefault(name, [*(_fixed(s) for s in node_arg.shape)])
+                shape[axis] = size
+        names = {s for arg in (description.inputs if description else []) for s in arg.shape}
+        known = {n: s for n, s in shapes.items() if not isinstance(s, int) or n in names}
+        try:
+            return compile(
+                source,
+                self._devices,
+                shapes=known or None,
+                threads=self._options.intra_op_num_threads or None,
+            )
+        except ModelFileError as error:
+            if description is None:
+                raise InvalidProtobuf.of(error) from error
+            raise
+
+    def get_session_options(self) -> SessionOptions:
+        """Return the options of the session."""
+        return self._options
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs."""
+        return self._description.inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+        return self._description.outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the inputs that have a default."""
+        return self._description.initializers
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return the metadata of the model's file."""
+        return self._description.metadata
+
+    def get_providers(self) -> list[str]:
+        """Return the names of the providers, in the order of preference."""
+        return [*self._providers]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return the options of the providers, by name."""
+        return {name: dict(options) for name, options in self._providers.items()}
+
+    def set_providers(
+        self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
+    ) -> None:
+        """Compile the model for other providers."""
+        self._create(normalize(providers, provider_options))
+
+    def enable_fallback(self) -> None:
+        """Do nothing: operations that a device does not run always go to the next one."""
+
+    def disable_fallback(self) -> None:
+        """Do nothing: operations that a device does not run always go to the next one."""
+
+    @property
+    def compiled(self) -> CompiledModel:
+        """The compiled model, with its placement, reasons and profiles."""
+        return self._compiled
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Compute outputs.
+
+        Args:
+            output_names: the names of the outputs; all if `None` or empty.
+            input_feed: an array, list, dictionary or `OrtValue` for each input, by name.
+            run_options: how to run.
+
+        Returns:
+            The outputs in the order of their names.
+
+        Raises:
+            ValueError: an input is missing.
+            InvalidArgument: an input does not fit the model, or there is no such output.
+            OnnxRuntimeError: the run failed.
+        """
+        if run_options is None and self._profiler is None:
+            try:
+                results = self._run(input_feed)
+            except Error as error:
+                results = self._run_again(input_feed, error)
+        else:
+            results = self._run_observed(input_feed, run_options)
+        if not output_names:
+            return [*results.values()]
+        try:
+            return [results[name] for name in output_names]
+        except KeyError as error:
+            raise InvalidArgument.of(f"Invalid output name:{error.args[0]}") from None
+
+    def _run_again(self, feed: Mapping[str, Any], error: Error) -> dict[str, Any]:
+        """Run with inputs that only ONNX Runtime takes, or raise its exception for an error."""
+        missing = [n for n in self._input_names if n not in feed and not self._is_optional(n)]
+        if missing:
+            raise ValueError(
+                f"Required inputs ({missing}) are missing from input feed ({[*feed]})."
+            ) from error
+        unknown = [n for n in feed if n not in self._input_names]
+        for name in unknown:
+            if name not in self._initializer_names:
+                raise InvalidArgument.of(f"Invalid input name: {name}") from error
+        values = {name: _plain(value) for name, value in feed.items()}
+        for name in self._input_names:
+            values.setdefault(name, None)
+        compiled = self._compiled_with_inputs(frozenset(unknown)) if unknown else self._compiled
+        if not unknown and all(values[name] is feed.get(name, _NOTHING) for name in values):
+            raise translate(error) from error
+        with as_onnxruntime():
+            return compiled.run(values)
+
+    def _is_optional(self, name: str) -> bool:
+        types = {node_arg.name: node_arg.type for node_arg in self._description.inputs}
+        return types[name].startswith("optional")
+
+    def _compiled_with_inputs(self, initializers: frozenset[str]) -> CompiledModel:
+        """Return the model with initializers as inputs."""
+        if self._overridden is None or self._overridden[0] != initializers:
+            source = replaced_initializers(self._source, dict.fromkeys(initializers))
+            with as_onnxruntime():
+                self._overridden = initializers, self._compile(source, self._description)
+        return self._overridden[1]
+
+    def _run_observed(self, feed: Mapping[str, Any], options: RunOptions | None) -> dict[str, Any]:
+        """Run until the options say to terminate; record the run in the profile."""
+        with self._event("model_run"):
+            if options is None:
+                try:
+                    return self._run(feed)
+                except Error as error:
+                    return self._run_again(feed, error)
+            _check_terminate(options)
+            try:
+                request = self._compiled.submit(feed)
+            except Error as error:
+                return self._run_again(feed, error)
+            while True:
+                try:
+                    with as_onnxruntime():
+                        return request.result(_POLL_SECONDS)
+                except FutureTimeout:
+                    if options.terminate:
+                        request.cancel()
+                    _check_terminate(options)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[Any, Any, str], None],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Queue a run; call a function with its outputs, the user's data and an error message.
+
+        Args:
+            output_names: as for `run`.
+            input_feed: as for `run`.
+            callback: the function; in case of an error the outputs are empty.
+            user_data: the second argument of the function.
+            run_options: as for `run`.
+        """
+        names = [*output_names] if output_names else self._output_names
+
+        def finish(request: Any) -> None:
+            error = request.exception()
+            if error is not None:
+                message = translate(error) if isinstance(error, Error) else error
+                callback([], user_data, str(message))
+            else:
+                results = request.result()
+                callback([results[name] for name in names], user_data, "")
+
+        with as_onnxruntime():
+            self._compiled.submit(input_feed).add_done_callback(finish)
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Compute outputs as values from inputs that are values."""
+        feed = {name: value.value for name, value in input_dict_ort_values.items()}
+        return [OrtValue(result) for result in self.run(output_names, feed, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        """Return an object that binds inputs and outputs."""
+        return IOBinding(self)
+
+    def run_with_iobinding(
+        self, iobinding: IOBinding, run_options: RunOptions | None = None
+    ) -> None:
+        """Compute the bound outputs from the bound inputs."""
+        targets = {name: array for name, array in iobinding.targets.items() if array is not None}
+        missing = [name for name in self._input_names if name not in iobinding.inputs]
+        if missing:
+            raise ValueError(f"Required inputs ({missing}) are not bound.")
+        with self._event("model_run"), as_onnxruntime():
+            results = self._run(iobinding.inputs, targets or None)
+        iobinding.take([results[name] for name in iobinding.targets])
+
+    def end_profiling(self) -> str:
+        """Write the profile to a file; return its name, or an empty text without profiling."""
+        if self._profiler is None:
+            return ""
+        profiler, self._profiler = self._profiler, None
+        return profiler.write()
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return when profiling began, in nanoseconds of `time.perf_counter_ns`."""
+        return self._profiler.start_ns if self._profiler else 0
+
+    def _event(self, name: str) -> Any:
+        return self._profiler.event(name) if self._profiler else nullcontext()
+
+
+_NOTHING = object()
+
+
+def _fixed(size: object) -> int | None:
+    return size if isinstance(size, int) else None
+
+
+def _plain(value: Any) -> Any:
+    """Return an input as crosschip takes it: NumPy's scalars as arrays, an `OrtValue`'s value."""
+    if isinstance(value, OrtValue):
+        return value.value
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _check_terminate(options: RunOptions) -> None:
+    if options.terminate:
+        raise Fail.of("Exiting due to terminate flag being set to true.")
