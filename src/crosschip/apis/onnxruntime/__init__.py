@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from crosschip.apis.onnxruntime import errors as errors
 from crosschip.apis.onnxruntime.binding import IOBinding
 from crosschip.apis.onnxruntime.description import ModelMetadata, NodeArg
 from crosschip.apis.onnxruntime.enumerations import (
@@ -19,10 +20,17 @@ from crosschip.apis.onnxruntime.enumerations import (
     OrtSparseFormat,
 )
 from crosschip.apis.onnxruntime.import_hook import install
+from crosschip.apis.onnxruntime.memory import (
+    OrtArenaCfg,
+    OrtMemoryInfo,
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
+)
 from crosschip.apis.onnxruntime.options import RunOptions, SessionOptions
 from crosschip.apis.onnxruntime.providers import available_providers as get_available_providers
 from crosschip.apis.onnxruntime.session import InferenceSession
-from crosschip.apis.onnxruntime.values import OrtDevice, OrtValue, copy_tensors
+from crosschip.apis.onnxruntime.sparse import SparseCooView, SparseCsrView, SparseTensor
+from crosschip.apis.onnxruntime.values import OrtDevice, OrtValue, OrtValueVector, copy_tensors
 
 __version__ = "1.32.0"
 """The version of ONNX Runtime whose interface this is."""
@@ -93,14 +101,22 @@ __all__ = [
     "ModelMetadata",
     "NodeArg",
     "OrtAllocatorType",
+    "OrtArenaCfg",
     "OrtDevice",
     "OrtMemType",
+    "OrtMemoryInfo",
     "OrtSparseFormat",
     "OrtValue",
+    "OrtValueVector",
     "RunOptions",
     "SessionIOBinding",
     "SessionOptions",
+    "SparseCooView",
+    "SparseCsrView",
+    "SparseTensor",
     "copy_tensors",
+    "create_and_register_allocator",
+    "create_and_register_allocator_v2",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",

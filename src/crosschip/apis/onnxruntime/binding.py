@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crosschip.apis.onnxruntime.errors import InvalidArgument
-from crosschip.apis.onnxruntime.values import CPU, OrtValue, array_at, require_processor
+from crosschip.apis.onnxruntime.values import (
+    CPU,
+    OrtValue,
+    OrtValueVector,
+    array_at,
+    require_processor,
+)
 from crosschip.ir import Array
 
 if TYPE_CHECKING:
@@ -89,9 +95,9 @@ class IOBinding:
     def synchronize_outputs(self) -> None:
         """Do nothing: runs return when the outputs are there."""
 
-    def get_outputs(self) -> list[OrtValue]:
+    def get_outputs(self) -> OrtValueVector:
         """Return the outputs of the last run, in the order in which they were bound."""
-        return list(self._results)
+        return OrtValueVector(self._results)
 
     get_outputs_as_ortvaluevector = get_outputs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,37 @@ class Description:
     metadata: ModelMetadata
     denotations: Mapping[str, list[tuple[str, int]]]
     is_onnx: bool = True
+
+    def with_sizes(
+        self, by_name: Mapping[str, int], by_denotation: Mapping[str, int]
+    ) -> Description:
+        """Return the description with sizes for dynamic dimensions, by name and by denotation."""
+        if not (by_name or by_denotation):
+            return self
+        fixed = dict(by_name)
+        positions = {
+            p: by_denotation[d]
+            for d, ps in self.denotations.items()
+            for p in ps
+            if d in by_denotation
+        }
+
+        def with_size(arg: NodeArg) -> NodeArg:
+            sizes = [
+                size
+                if isinstance(size, int)
+                else positions.get((arg.name, axis), fixed.get(size or "", size))
+                for axis, size in enumerate(arg.shape)
+            ]
+            return replace(arg, shape=sizes)
+
+        for arg in self.inputs:
+            for axis, size in enumerate(arg.shape):
+                if isinstance(size, str) and (arg.name, axis) in positions:
+                    fixed[size] = positions[arg.name, axis]
+        return replace(
+            self, inputs=[*map(with_size, self.inputs)], outputs=[*map(with_size, self.outputs)]
+        )
 
 
 def describe(source: Path | bytes) -> Description | None:
@@ -162,9 +193,11 @@ def replaced_initializers(source: Path | bytes, values: Mapping[str, Any]) -> by
         KeyError: there is no such initializer.
     """
     import onnx
-    from onnx import numpy_helper
+    from onnx import external_data_helper, numpy_helper
 
-    model = onnx.load(source) if isinstance(source, Path) else onnx.load_from_string(source)
+    folder = source.parent if isinstance(source, Path) else None
+    content = source.read_bytes() if isinstance(source, Path) else source
+    model = onnx.load_from_string(content)
     position = {tensor.name: i for i, tensor in enumerate(model.graph.initializer)}
     removed = []
     for name, value in values.items():
@@ -175,5 +208,7 @@ def replaced_initializers(source: Path | bytes, values: Mapping[str, Any]) -> by
             tensor.CopyFrom(numpy_helper.from_array(value, name))
     for index in sorted(removed, reverse=True):
         del model.graph.initializer[index]
-    content: bytes = model.SerializeToString()
-    return content
+    if folder is not None:
+        external_data_helper.load_external_data_for_model(model, str(folder))
+    result: bytes = model.SerializeToString()
+    return result

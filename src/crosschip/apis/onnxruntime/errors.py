@@ -51,7 +51,7 @@ class EngineError(OnnxRuntimeError):
     code, status = 5, "ENGINE_ERROR"
 
 
-class RuntimeException(OnnxRuntimeError):
+class RuntimeException(OnnxRuntimeError, RuntimeError):
     """A run failed."""
 
     code, status = 6, "RUNTIME_EXCEPTION"
@@ -81,7 +81,7 @@ class InvalidGraph(OnnxRuntimeError):
     code, status = 10, "INVALID_GRAPH"
 
 
-class EPFail(OnnxRuntimeError):
+class EPFail(OnnxRuntimeError, RuntimeError):
     """A device failed."""
 
     code, status = 11, "EP_FAIL"
@@ -103,6 +103,12 @@ class NotFound(OnnxRuntimeError):
     """There is no such object."""
 
     code, status = 14, "NOT_FOUND"
+
+
+class DeviceReset(OnnxRuntimeError):
+    """A device was reset."""
+
+    code, status = 15, "DEVICE_RESET"
 
 
 CLASSES = {cls.__name__: cls for cls in OnnxRuntimeError.__subclasses__()}

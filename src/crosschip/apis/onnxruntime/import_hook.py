@@ -6,11 +6,13 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
 from crosschip.apis.onnxruntime import errors
-from crosschip.apis.onnxruntime.providers import CHOICE
+from crosschip.apis.onnxruntime.providers import CHOICE, check_and_normalize_provider_args
+from crosschip.devices import onnxruntime as device
 from crosschip.devices.onnxruntime.quiet import import_engine, loaded_engine
 from crosschip.ir import InputError
 
@@ -52,7 +54,9 @@ def install(devices: Any = None) -> None:
     if spec is not None:
         # Before the name is taken, since the device runs on the real one.
         import_engine()
-        import_module("crosschip.devices.onnxruntime.program")
+        for module in iter_modules(device.__path__, f"{device.__name__}."):
+            if not module.ispkg:
+                import_module(module.name)
     for name in [name for name in sys.modules if name.partition(".")[0] == _NAME]:
         del sys.modules[name]
     _register_modules(spec)
@@ -61,7 +65,11 @@ def install(devices: Any = None) -> None:
 def _register_modules(spec: Any) -> None:
     from crosschip.apis import onnxruntime as api
 
-    names: Mapping[str, Any] = {name: getattr(api, name) for name in api.__all__} | errors.CLASSES
+    names: Mapping[str, Any] = (
+        {name: getattr(api, name) for name in api.__all__}
+        | errors.CLASSES
+        | {check_and_normalize_provider_args.__name__: check_and_normalize_provider_args}
+    )
     paths = list(spec.submodule_search_locations or ()) if spec is not None else []
     package = _module(_NAME, names, paths)
     package.__spec__ = spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from crosschip.apis.onnxruntime.enumerations import (
     ExecutionOrder,
     GraphOptimizationLevel,
 )
-from crosschip.apis.onnxruntime.errors import NotImplemented, RuntimeException
+from crosschip.apis.onnxruntime.errors import NotImplemented
 
 if TYPE_CHECKING:
     from crosschip.apis.onnxruntime.values import OrtValue
@@ -28,16 +29,14 @@ class _Entries:
     def _add_entry(self, key: str, value: str) -> None:
         for kind, text, most in zip(("key", "value"), (key, value), ENTRY_LENGTHS, strict=True):
             if len(text) > most or (kind == "key" and not text):
-                raise RuntimeException(
-                    f"Config {kind} is empty or longer than maximum length {most}"
-                )
+                raise RuntimeError(f"Config {kind} is empty or longer than maximum length {most}")
         self._entries[key] = value
 
     def _entry(self, key: str) -> str:
         try:
             return self._entries[key]
         except KeyError:
-            raise RuntimeException(
+            raise RuntimeError(
                 f"SessionOptions does not have configuration with key: {key}"
             ) from None
 
@@ -96,7 +95,7 @@ class SessionOptions(_Entries):
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
         """Use values for initializers of the model that are stored outside of its file."""
         if len(names) != len(values):
-            raise RuntimeException("Expecting names and ort_values lists to have equal length")
+            raise RuntimeError("Expecting names and ort_values lists to have equal length")
         self.initializers |= dict(zip(names, values, strict=True))
 
     def add_provider(self, name: str, options: Mapping[str, str]) -> None:
@@ -106,6 +105,21 @@ class SessionOptions(_Entries):
     def has_providers(self) -> bool:
         """Return whether `add_provider` has added providers."""
         return bool(self.providers)
+
+    def load_json(self, text: str) -> None:
+        """Set options from JSON text, as a model's metadata may hold it.
+
+        Raises:
+            RuntimeError: the text is no JSON document of this form.
+        """
+        try:
+            entries = json.loads(text)["session_options"].items()
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise RuntimeError(f"the ORT config of the model cannot be read: {error!r}") from None
+        for name, value in entries:
+            current = getattr(self, name, None)
+            if current is not None:
+                setattr(self, name, type(current)(value))
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raise: kernels for ONNX Runtime run in it alone.

@@ -66,37 +66,48 @@ def _devices_by_provider() -> dict[str, str]:
     return by_name
 
 
-def normalize(
-    providers: Any, provider_options: Any, available: Sequence[str] | None = None
-) -> list[Provider]:
+def normalize(providers: Any, provider_options: Any) -> list[Provider]:
     """Return the providers of a session's arguments that are available, with their options.
 
     Raises:
         ValueError: the arguments are malformed.
     """
+    available = [*_devices_by_provider()]
+    names = [name for name, _ in _pairs(providers, provider_options) if _is_device(name)]
+    checked = check_and_normalize_provider_args(providers, provider_options, available + names)
+    pairs = zip(*checked, strict=True)
+    return [(name, options) for name, options in pairs if name in available or name in names]
+
+
+def check_and_normalize_provider_args(
+    providers: Any, provider_options: Any, available_provider_names: Sequence[str]
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the names of providers and their options; warn of unavailable and repeated ones.
+
+    Raises:
+        ValueError: the arguments are malformed.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for name, options in _pairs(providers, provider_options):
+        if name not in available_provider_names:
+            listed = ", ".join(available_provider_names)
+            warnings.warn(
+                f"Specified provider '{name}' is not in available provider names."
+                f"Available providers: '{listed}'",
+                stacklevel=5,
+            )
+        if name in names:
+            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=5)
+        else:
+            names[name] = options
+    return [*names], [*names.values()]
+
+
+def _pairs(providers: Any, provider_options: Any) -> list[Provider]:
     if providers is None:
         return []
     if not isinstance(providers, Sequence) or isinstance(providers, str):
         raise ValueError("'providers' should be a sequence.")
-    pairs = _pairs(providers, provider_options)
-    known = [*_devices_by_provider()] if available is None else available
-    names: dict[str, dict[str, str]] = {}
-    for name, options in pairs:
-        if name in names:
-            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
-        elif name not in known and not _is_device(name):
-            listed = ", ".join(known)
-            warnings.warn(
-                f"Specified provider '{name}' is not in available provider names."
-                f"Available providers: '{listed}'",
-                stacklevel=4,
-            )
-        else:
-            names[name] = options
-    return list(names.items())
-
-
-def _pairs(providers: Sequence[Any], provider_options: Any) -> list[Provider]:
     if provider_options is None:
         pairs = [(p, {}) if isinstance(p, str) else p for p in providers]
         if not all(_is_pair(pair) for pair in pairs):
@@ -134,7 +145,8 @@ def _is_device(name: str) -> bool:
 def devices_of(providers: Sequence[Provider]) -> Any:
     """Return the `devices` argument of `crosschip.compile` for providers.
 
-    As in ONNX Runtime, the processor runs what the other providers do not.
+    As in ONNX Runtime, the processor runs what the other providers do not. The last device is
+    `reference`, which runs all standard operators.
     """
     if CHOICE.devices is not None:
         return CHOICE.devices
@@ -148,8 +160,7 @@ def devices_of(providers: Sequence[Provider]) -> Any:
         if name == _OPENVINO and kind != "CPU":
             device = f"openvino:{kind}"
         devices[device] = None
-    devices[processor_device()] = None
-    return [*devices]
+    return [*(devices | dict.fromkeys((processor_device(), "reference")))]
 
 
 def with_processor(providers: Sequence[Provider]) -> Mapping[str, dict[str, str]]:

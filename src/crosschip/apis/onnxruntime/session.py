@@ -36,12 +36,16 @@ from crosschip.apis.onnxruntime.providers import (
     normalize,
     with_processor,
 )
-from crosschip.apis.onnxruntime.values import OrtValue
+from crosschip.apis.onnxruntime.values import OrtValue, OrtValueVector
 from crosschip.ir import Error, ModelFileError
+from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
 
 _POLL_SECONDS = 0.005
+_LOADS_OPTIONS = "ORT_LOAD_CONFIG_FROM_MODEL"
+_OPTIONS_ENTRY = "ort_config"
 
 
 class InferenceSession:
@@ -75,21 +79,32 @@ class InferenceSession:
         else:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         self._options = sess_options or SessionOptions()
+        if isinstance(self._source, Path) and not self._source.exists():
+            raise NoSuchFile.of(
+                f"Load model from {self._source} failed: Load model {self._source} failed. "
+                f"File doesn't exist"
+            )
+        description = describe(self._source)
+        if description and os.environ.get(_LOADS_OPTIONS) == "1":
+            entries = description.metadata.custom_metadata_map
+            self._options.load_json(entries.get(_OPTIONS_ENTRY, '{"session_options": {}}'))
         self._profiler: Profiler | None = None
         if self._options.enable_profiling:
             self._profiler = Profiler(self._options.profile_file_prefix)
         self._overridden: tuple[frozenset[str], CompiledModel] | None = None
-        self._create(normalize(providers, provider_options) or self._options.providers)
+        self._create(normalize(providers, provider_options) or self._options.providers, description)
 
-    def _create(self, providers: Sequence[Provider]) -> None:
-        source = self._checked_source()
+    def _create(self, providers: Sequence[Provider], description: Description | None) -> None:
+        source = self._overriding_source()
         self._providers = with_processor(providers)
         self._devices = devices_of(providers)
-        description = describe(source)
         with self._event("model_loading_uri"), as_onnxruntime():
             self._compiled = self._compile(source, description)
         self._description = description or describe_operands(
             self._compiled.inputs, self._compiled.outputs
+        )
+        self._description = self._description.with_sizes(
+            self._options.sizes_by_name, self._options.sizes_by_denotation
         )
         self._input_names = [node_arg.name for node_arg in self._description.inputs]
         self._output_names = [node_arg.name for node_arg in self._description.outputs]
@@ -99,12 +114,9 @@ class InferenceSession:
             with as_onnxruntime():
                 self._compiled.save(self._options.optimized_model_filepath)
 
-    def _checked_source(self) -> Path | bytes:
+    def _overriding_source(self) -> Path | bytes:
+        """Return the model with the initializers of the options."""
         source = self._source
-        if isinstance(source, Path) and not source.exists():
-            raise NoSuchFile.of(
-                f"Load model from {source} failed: Load model {source} failed. File doesn't exist"
-            )
         initializers = self._options.initializers
         if not initializers:
             return source
@@ -114,22 +126,17 @@ class InferenceSession:
             raise Fail.of(f"add_initializer: the model has no initializer {error}") from None
 
     def _compile(self, source: Path | bytes, description: Description | None) -> CompiledModel:
-        shapes: dict[str, Any] = dict(self._options.sizes_by_name)
-        denotations = description.denotations if description else {}
-        for denotation, size in self._options.sizes_by_denotation.items():
-            for name, axis in denotations.get(denotation, ()):
-                node_arg = next(arg for arg in description.inputs if arg.name == name)  # type: ignore[union-attr]
-                shape = shapes.setdefault(name, [*(_fixed(s) for s in node_arg.shape)])
-                shape[axis] = size
-        names = {s for arg in (description.inputs if description else []) for s in arg.shape}
-        known = {n: s for n, s in shapes.items() if not isinstance(s, int) or n in names}
+        options = self._options
+        shapes: dict[str, Any] = {}
+        if description and (options.sizes_by_name or options.sizes_by_denotation):
+            fixed = description.with_sizes(options.sizes_by_name, options.sizes_by_denotation)
+            for node_arg in fixed.inputs:
+                shapes[node_arg.name] = [s if isinstance(s, int) else None for s in node_arg.shape]
+        threads = options.intra_op_num_threads or None
         try:
-            return compile(
-                source,
-                self._devices,
-                shapes=known or None,
-                threads=self._options.intra_op_num_threads or None,
-            )
+            if isinstance(source, Path) and is_shipped(source):
+                return load_compiled(source, threads=threads)
+            return compile(source, self._devices, shapes=shapes or None, threads=threads)
         except ModelFileError as error:
             if description is None:
                 raise InvalidProtobuf.of(error) from error
@@ -167,7 +174,11 @@ class InferenceSession:
         self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
     ) -> None:
         """Compile the model for other providers."""
-        self._create(normalize(providers, provider_options))
+        pairs = normalize(providers, provider_options)
+        for name in providers or ():
+            if name not in dict(pairs) and isinstance(name, str):
+                raise RuntimeError(f"Unknown Provider Type: {name}")
+        self._create(pairs, describe(self._source))
 
     def enable_fallback(self) -> None:
         """Do nothing: operations that a device does not run always go to the next one."""
@@ -305,10 +316,28 @@ class InferenceSession:
         output_names: Sequence[str] | None,
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
-    ) -> list[OrtValue]:
+    ) -> OrtValueVector:
         """Compute outputs as values from inputs that are values."""
         feed = {name: value.value for name, value in input_dict_ort_values.items()}
-        return [OrtValue(result) for result in self.run(output_names, feed, run_options)]
+        return OrtValueVector(map(OrtValue, self.run(output_names, feed, run_options)))
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """Compute outputs from inputs in order; append them to `fetches`."""
+        values = dict(zip(feed_names, feeds, strict=True))
+        fetches.extend(self.run_with_ort_values(fetch_names, values, run_options))
+
+    @property
+    def _sess(self) -> _WrappedSession:
+        """The session below ONNX Runtime's class, which some programs call directly."""
+        return _WrappedSession(self)
 
     def io_binding(self) -> IOBinding:
         """Return an object that binds inputs and outputs."""
@@ -341,18 +370,37 @@ class InferenceSession:
         return self._profiler.event(name) if self._profiler else nullcontext()
 
 
+class _WrappedSession:
+    """The methods of ONNX Runtime's session below its class, whose arguments have another order."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def run_with_ort_values(
+        self,
+        feeds: Mapping[str, OrtValue],
+        output_names: Sequence[str],
+        run_options: RunOptions | None = None,
+    ) -> OrtValueVector:
+        """Compute outputs as values from inputs that are values."""
+        return self._session.run_with_ort_values(output_names, feeds, run_options)
+
+
 _NOTHING = object()
 
 
-def _fixed(size: object) -> int | None:
-    return size if isinstance(size, int) else None
-
-
 def _plain(value: Any) -> Any:
-    """Return an input as crosschip takes it: NumPy's scalars as arrays, an `OrtValue`'s value."""
+    """Return an input as crosschip takes it: scalars as arrays, bytes as text, values bare."""
     if isinstance(value, OrtValue):
         return value.value
-    return np.asarray(value) if isinstance(value, np.generic) else value
+    array = np.asarray(value) if isinstance(value, np.generic) else value
+    if isinstance(array, np.ndarray) and array.dtype.kind in "SV":
+        texts = [bytes(item).decode() for item in array.ravel().tolist()]
+        return np.array(texts, object).reshape(array.shape)
+    return array
 
 
 def _check_terminate(options: RunOptions) -> None:

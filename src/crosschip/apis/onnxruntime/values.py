@@ -5,13 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crosschip.apis.onnxruntime.errors import Fail, InvalidArgument, NotImplemented
 from crosschip.apis.onnxruntime.types import code_of, dtype_of, name_of_array
 from crosschip.ir import Array
+
+if TYPE_CHECKING:
+    from crosschip.apis.onnxruntime.sparse import SparseTensor
 
 CPU = "cpu"
 
@@ -25,8 +28,7 @@ class OrtDevice:
     @staticmethod
     def make(device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
         """Return a device by its name."""
-        require_processor(device_name)
-        return OrtDevice(device_name, device_id)
+        return OrtDevice(device_name.lower(), device_id)
 
     @staticmethod
     def cpu() -> int:
@@ -36,6 +38,21 @@ class OrtDevice:
     @staticmethod
     def cuda() -> int:
         """Return the code of CUDA devices."""
+        return 1
+
+    @staticmethod
+    def cann() -> int:
+        """Return the code of CANN devices."""
+        return 3
+
+    @staticmethod
+    def dml() -> int:
+        """Return the code of DirectML devices."""
+        return 4
+
+    @staticmethod
+    def webgpu() -> int:
+        """Return the code of WebGPU devices."""
         return 1
 
     @staticmethod
@@ -113,6 +130,10 @@ class OrtValue:
         """Return a tensor that shares the memory of an object with `__dlpack__`."""
         return cls(np.from_dlpack(data))
 
+    def _get_c_value(self) -> OrtValue:
+        """Return the value without Python's wrapper, which is the same here."""
+        return self
+
     def numpy(self) -> Array:
         """Return the tensor as an array, which shares its memory.
 
@@ -168,9 +189,25 @@ class OrtValue:
         """Return whether the value is a tensor."""
         return isinstance(self._value, np.ndarray)
 
+    @classmethod
+    def ort_value_from_sparse_tensor(cls, sparse_tensor: SparseTensor) -> OrtValue:
+        """Return a value with a sparse tensor."""
+        return cls(sparse_tensor)
+
+    def as_sparse_tensor(self) -> SparseTensor:
+        """Return the sparse tensor.
+
+        Raises:
+            Fail: the value is none.
+        """
+        if not self.is_sparse_tensor():
+            raise Fail.of("as_sparse_tensor() is for sparse tensors only")
+        tensor: SparseTensor = self._value
+        return tensor
+
     def is_sparse_tensor(self) -> bool:
-        """Return whether the value is a sparse tensor: never."""
-        return False
+        """Return whether the value is a sparse tensor."""
+        return hasattr(self._value, "dense_shape")
 
     def is_tensor_sequence(self) -> bool:
         """Return whether the value is a sequence of tensors."""
@@ -204,6 +241,18 @@ class OrtValue:
         if not isinstance(self._value, np.ndarray):
             raise Fail.of(f"{what} is for tensors only; this value is {type(self._value).__name__}")
         return self._value
+
+
+class OrtValueVector(list[OrtValue]):
+    """A list of values."""
+
+    push_back = list.append
+
+    def reserve(self, size: int) -> None:
+        """Do nothing: the list grows by itself."""
+
+    def shrink_to_fit(self) -> None:
+        """Do nothing."""
 
 
 def array_at(address: int, shape: Sequence[int], element_type: object) -> Array:
