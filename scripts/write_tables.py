@@ -6,6 +6,7 @@ python scripts/write_tables.py --check  # says what is stale, exit status 1 if a
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ OPTIONS = ROOT / "docs" / "options.md"
 OPDEF = ROOT / "docs" / "opdef.md"
 QUIRKS = ROOT / "docs" / "quirks.md"
 OTHER_FORMATS = ROOT / "docs" / "how-to" / "other-formats.md"
+PROGRAMS = ROOT / "docs" / "how-to" / "onnxruntime-programs.md"
 SOURCE = ROOT / "src" / "crosschip"
 
 _KITS = SOURCE / "devices" / "kits"
@@ -83,6 +85,7 @@ def main() -> int:
         OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),
         QUIRKS: _filled(QUIRKS.read_text("utf-8"), "quirks", _quirk_table()),
         OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
+        PROGRAMS: _filled(PROGRAMS.read_text("utf-8"), "programs", _program_table()),
         **{PAGES / f"{op['name'].lower()}.md": _page(op) for op in described},
     }
     stale = [path for path, text in pages.items() if _old(path) != text]
@@ -187,6 +190,13 @@ def _format_table() -> str:
         for each in FORMATS
     ]
     return _table(("what", "recognized", "what to do", "conversion"), rows)
+
+
+def _program_table() -> str:
+    """What was measured last of packages written for ONNX Runtime, without how sure it is."""
+    figures = json.loads((ROOT / "docs" / "figures" / "onnxruntime_programs.json").read_text("utf-8"))
+    head = [heading for heading in figures["rows"][0] if heading not in ("ratio", "held")][:-1]
+    return _table(head, [[row[heading] for heading in head] for row in figures["rows"]])
 
 
 def _picture() -> str:

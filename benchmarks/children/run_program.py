@@ -1,4 +1,4 @@
-"""Run a program of `benchmarks.programs` for a parent, on ONNX Runtime or on crosschip's devices."""
+"""Run a program of `benchmarks.programs` for a parent."""
 
 from __future__ import annotations
 

@@ -8,14 +8,27 @@ import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from corpus.entry import FOLDER
+
 from benchmarks.models import ROOT
 
+DEVICES = ("onnxruntime", "openvino,onnxruntime", "auto")
+"""The devices that programs are compared on; ONNX Runtime does what OpenVINO does not."""
+
 PACKAGES = Path(os.environ.get("CROSSCHIP_PROGRAMS", ROOT / "build" / "programs"))
-"""The folder that `make programs` installs the packages in."""
+"""The folder that `make programs` and `make programs-large` install the packages in."""
+
+ANSWER, TIME = "answer: ", "milliseconds: "
+"""The lines that a process writes begin so; packages write others."""
+
+
+class MissingError(Exception):
+    """A package or a model of a program is not installed; the message says how to get it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +52,12 @@ class Program:
             devices: names of devices, with commas, or `auto`; without any, ONNX Runtime itself.
 
         Raises:
+            MissingError: its package or a model is not installed.
             RuntimeError: it failed; what it wrote before is in the message.
         """
+        for model in getattr(import_module(f"benchmarks.programs.{name}"), "MODELS", ()):
+            if not (FOLDER / "packages" / model).is_dir():
+                raise MissingError(f"{model} is missing; `python -m corpus fetch {model}`")
         module = [sys.executable, "-m", "benchmarks.children.run_program", name, devices]
         process = subprocess.Popen(
             module,
@@ -58,7 +75,10 @@ class Program:
                 answer = pickle.loads(base64.b64decode(line.removeprefix(ANSWER)))
                 return cls(answer, process)
             lines.append(line)
-        process.wait()
+        process.communicate()
+        last = lines[-1].strip() if lines else ""
+        if not devices and last.startswith(ModuleNotFoundError.__name__):
+            raise MissingError(f"{last}; `make programs` or `make programs-large` installs it")
         raise RuntimeError(f"{name} on {devices or 'ONNX Runtime'} failed:\n{''.join(lines)}")
 
     def run(self) -> float:
@@ -83,7 +103,3 @@ class Program:
     ) -> None:
         """End the process."""
         self.process.communicate()
-
-
-ANSWER, TIME = "answer: ", "milliseconds: "
-"""The lines that the process writes begin so; packages write others."""

