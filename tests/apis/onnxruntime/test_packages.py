@@ -9,6 +9,7 @@ import pytest
 from benchmarks.programs import names
 from benchmarks.programs._answers import discrepancies, plain
 from benchmarks.programs._process import DEVICES, MissingError, Program
+from tests.apis.onnxruntime.models import SUM, both
 
 _OTHERS = [pytest.param(devices, marks=pytest.mark.nightly) for devices in DEVICES[1:]]
 
@@ -44,3 +45,9 @@ def test_answers_that_differ_are_told() -> None:
         "/n",
     ]
     assert discrepancies(plain({"text": []}), expected)
+
+
+def test_sessions_have_the_private_names_that_packages_read() -> None:
+    session, real = both(SUM)
+    for name in ("_providers", "_provider_options"):
+        assert getattr(session, name) == getattr(real, name)
