@@ -6,7 +6,8 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo quick test test-nightly test-chips test-floors check models benchmark docs quirks clean
+.PHONY: demo quick test test-nightly test-chips test-floors check models programs programs-large benchmark docs \
+	quirks clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
@@ -27,11 +28,11 @@ test-floors:
 	$(FLOORS)/bin/pip install --quiet --no-deps --editable .
 	$(FLOORS)/bin/pytest --quick -n 2 --dist worksteal tests
 
-test: check models
+test: check models programs
 	$(BIN)/pytest -n 2 --dist worksteal
 
 # Before a release: also the tests that are marked `nightly`, and the conformance kit whole.
-test-nightly: check models
+test-nightly: check models programs-large
 	$(BIN)/pytest --nightly -n 2 --dist worksteal
 
 # With the compilers of chips, each in an environment of its own, and the emulations that come with
@@ -56,6 +57,23 @@ check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The packages that run on crosschip in place of ONNX Runtime, in a folder of their own: the small
+# ones, 200 MB, and the others, 2 GB.
+PROGRAMS := build/programs
+
+programs: $(PROGRAMS)/installed
+
+programs-large: $(PROGRAMS)/installed $(PROGRAMS)/installed-large
+	$(BIN)/python -m corpus fetch isnet-uint8 'wakeword-*'
+
+$(PROGRAMS)/installed: benchmarks/programs/packages.txt $(VENV)/installed-test
+	$(PIP) install --quiet --no-deps --target $(@D) --upgrade --requirement $<
+	@touch $@
+
+$(PROGRAMS)/installed-large: benchmarks/programs/packages-large.txt $(VENV)/installed-test
+	$(PIP) install --quiet --no-deps --target $(@D) --upgrade --requirement $<
+	@touch $@
 
 models: $(VENV)/installed-test
 	$(BIN)/python scripts/models/make.py

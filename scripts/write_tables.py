@@ -6,6 +6,8 @@ python scripts/write_tables.py --check  # says what is stale, exit status 1 if a
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,6 +47,7 @@ OPTIONS = ROOT / "docs" / "options.md"
 OPDEF = ROOT / "docs" / "opdef.md"
 QUIRKS = ROOT / "docs" / "quirks.md"
 OTHER_FORMATS = ROOT / "docs" / "how-to" / "other-formats.md"
+PROGRAMS = ROOT / "docs" / "how-to" / "onnxruntime-programs.md"
 SOURCE = ROOT / "src" / "crosschip"
 
 _KITS = SOURCE / "devices" / "kits"
@@ -86,6 +89,7 @@ def main() -> int:
         OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),
         QUIRKS: _filled(QUIRKS.read_text("utf-8"), "quirks", _quirk_table()),
         OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
+        PROGRAMS: _filled(PROGRAMS.read_text("utf-8"), "programs", _program_table()),
         **{PAGES / f"{op['name'].lower()}.md": _page(op) for op in described},
     }
     stale = [path for path, text in pages.items() if _old(path) != text]
@@ -202,6 +206,20 @@ def _format_table() -> str:
         for each in FORMATS
     ]
     return _table(("what", "recognized", "what to do", "conversion"), rows)
+
+
+def _program_table() -> str:
+    """The packages for ONNX Runtime, with their answers and times once they are measured."""
+    path = ROOT / "docs" / "figures" / "onnxruntime_programs.json"
+    if not path.exists():
+        rows = []
+        for program in sorted((ROOT / "benchmarks" / "programs").glob("[a-z]*.py")):
+            description = ast.get_docstring(ast.parse(program.read_text("utf-8"))) or ""
+            rows.append((f"`{program.stem}`", description.partition("\n")[0].rstrip(".")))
+        return _table(("package", "what it does"), rows)
+    measured = json.loads(path.read_text("utf-8"))["rows"]
+    head = [heading for heading in measured[0] if heading not in ("faster / auto", "held")]
+    return _table(head, [[row[heading] for heading in head] for row in measured])
 
 
 def _picture() -> str:

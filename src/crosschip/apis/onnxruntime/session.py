@@ -103,7 +103,9 @@ class InferenceSession:
 
     def _create(self, providers: Sequence[Provider], description: Description | None) -> None:
         source = self._overriding_source()
-        self._providers = with_processor(providers)
+        # Programs read these two, too, though their names are private.
+        self._provider_options = with_processor(providers)
+        self._providers = [*self._provider_options]
         self._devices = devices_of(providers)
         with self._event("model_loading_uri"), as_onnxruntime():
             self._compiled = self._compile(source, description)
@@ -192,7 +194,7 @@ class InferenceSession:
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Return the options of the providers, by name."""
-        return {name: dict(options) for name, options in self._providers.items()}
+        return {name: dict(options) for name, options in self._provider_options.items()}
 
     def set_providers(
         self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None

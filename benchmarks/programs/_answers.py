@@ -1,0 +1,54 @@
+"""What programs answer: in plain types, and whether two of them answer the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from corpus.judging import difference, tolerance
+
+
+def plain(answer: Any) -> Any:
+    """Return an answer in lists, mappings by text, text and arrays; numbers become arrays.
+
+    A list of numbers, or of such lists of one length, becomes one array.
+    """
+    if isinstance(answer, Mapping):
+        return {str(key): plain(value) for key, value in answer.items()}
+    if isinstance(answer, list | tuple):
+        items = [plain(value) for value in answer]
+        arrays = [item for item in items if isinstance(item, np.ndarray)]
+        like = {(array.shape, array.dtype.kind) for array in arrays}
+        return np.array(items) if len(arrays) == len(items) > 0 and len(like) == 1 else items
+    return answer if answer is None or isinstance(answer, str) else np.asarray(answer)
+
+
+def discrepancies(answer: Any, expected: Any) -> list[str]:
+    """Compare two plain answers by the corpus' tolerances; text and integers must be equal.
+
+    Returns:
+        What differs, a line each.
+    """
+    leaves, others = dict(_leaves(answer)), dict(_leaves(expected))
+    if leaves.keys() != others.keys():
+        return [f"{path}: in one answer only" for path in sorted(leaves.keys() ^ others.keys())]
+    return [f"{p}: {text}" for p in leaves if (text := _discrepancy(leaves[p], others[p]))]
+
+
+def _leaves(answer: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(answer, Mapping | list):
+        pairs = answer.items() if isinstance(answer, Mapping) else enumerate(answer)
+        for key, value in pairs:
+            yield from _leaves(value, f"{path}/{key}")
+    else:
+        yield path, answer
+
+
+def _discrepancy(value: Any, expected: Any) -> str:
+    if not (isinstance(value, np.ndarray) and isinstance(expected, np.ndarray)):
+        same = type(value) is type(expected) and value == expected
+        return "" if same else f"{value!r} instead of {expected!r}"
+    (distance,) = difference([value], [expected])
+    limit = tolerance(expected, quantized=True, spread=0.0)
+    return "" if distance <= limit else f"{distance:.2g} away, where {limit:.2g} is allowed"
