@@ -131,7 +131,7 @@ def _not(truth: bool | None) -> bool | None:
 
 
 def _all(truths: Iterable[bool | None]) -> bool | None:
-    """Return the three-valued conjunction: false before unknown before true."""
+    """Return false if any is false, else unknown (`None`) if any is unknown, else true."""
     each = list(truths)
     if False in each:
         return False

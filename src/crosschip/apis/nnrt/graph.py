@@ -106,7 +106,7 @@ class OH_NNModel(Handle):
         outputs: the indices of the model's outputs.
         closed: whether `Finish` has been called.
         finished: the translated model; `None` before `Finish`, or if translation failed.
-        refusal: the error that compilation will report where `Finish` does not; else empty.
+        refusal: the error that `Finish` did not report and compilation will; empty if none.
     """
 
     def __init__(self) -> None:

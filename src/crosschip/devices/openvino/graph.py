@@ -216,7 +216,11 @@ class Graph:
         return True
 
     def require_natural(self, operation: Operation, rule: str, operand: Operand) -> bool:
-        """Refuse runs in which a parameter has negative numbers; return as `require_sizes`."""
+        """Refuse runs in which a parameter has negative numbers.
+
+        Returns:
+            Whether the shapes of inputs determine the parameter; if not, nothing has been done.
+        """
         if operand.value is not None:
             return True
         values = operand.type.shape_value

@@ -94,8 +94,8 @@ def _numbers(layer: str, parts: str) -> set[int]:
 
     Args:
         layer: its name.
-        parts: the names of the model's layers fused into it; empty for a layout conversion, which
-            counts for its reader.
+        parts: the names of the model's layers fused into it; empty for a layout conversion, whose
+            time counts as that of the layer that reads its result.
     """
     return set(map(int, _OURS.findall(parts) or _OURS.findall(layer)[-1:]))
 

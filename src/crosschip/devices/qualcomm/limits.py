@@ -109,7 +109,7 @@ def _sizes(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
 
 
 def _weights(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
-    """Refuse to exclude pixels outside, and single pixels that the compiler would centre."""
+    """Refuse `exclude_outside`, and output axes of one pixel that the compiler would centre."""
     if isinstance(op, ResizeNearest):
         return None
     if isinstance(op, ResizeCubic) and op.exclude_outside:

@@ -195,7 +195,7 @@ def _check_unique(op: Unique) -> Refusal | None:
     if shape is None or 0 in shape:
         return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
     if op.axis is not None and len(shape) > 1:
-        return Refusal("axis", "of entries that are alike, some stay", Rule.SHAPE)
+        return Refusal("axis", "OpenVINO does not remove all duplicates", Rule.SHAPE)
     value = op.input.value
     if value is not None and np.isnan(value.astype(np.float64)).any():
         return Refusal("input", "has a NaN")

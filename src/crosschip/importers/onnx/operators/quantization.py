@@ -168,7 +168,7 @@ def _unpack_pairs(node: Node, packed: Operand) -> Operand:
 
 
 def with_quantization(node: Node, operand: Operand, quantization: Quantization) -> Operand:
-    """Return the integers of an operand with this quantization in their type."""
+    """Return an operand with the same integers whose type has this quantization."""
     if operand.type.quantization == quantization:
         return operand
     if operand.content is not None:
