@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib import cbook
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.programs._samples import portrait  # noqa: E402
+
 EXAMPLES = ROOT / "examples" / "gallery"
 _PACKAGES = ROOT / "build" / "corpus" / "packages"
 _DEMO = ROOT / "src" / "crosschip" / "demo" / "picture.png"
@@ -77,8 +80,7 @@ def run(example: Example, folder: Path) -> str:
         (folder / file).symlink_to(_source(file, model))
     for name in ("picture.png", "page.png"):
         shutil.copy(_DEMO, folder / name)
-    with cbook.get_sample_data("grace_hopper.jpg") as file:
-        Image.open(file).save(folder / "photo.jpg")
+    Image.fromarray(portrait()).save(folder / "photo.jpg")
     np.save(folder / "speech.npy", _speech())
     script = EXAMPLES / f"{example.name}.py"
     result = subprocess.run(
@@ -105,7 +107,8 @@ def _speech() -> np.ndarray:
         parts += [sound * np.hanning(time.size) ** 0.5, pause]
     whole = np.concatenate(parts)
     noise = np.random.default_rng(0).normal(scale=1e-3, size=whole.size)
-    return (0.5 * whole / np.abs(whole).max() + noise).astype(np.float32)
+    speech: np.ndarray = (0.5 * whole / np.abs(whole).max() + noise).astype(np.float32)
+    return speech
 
 
 def main() -> None:

@@ -31,8 +31,6 @@ _LAST_WORDS = 600
 """The number of characters of standard error that are shown after a crash."""
 
 
-
-
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """Seconds after which a device counts as hanging.

@@ -41,7 +41,7 @@ from crosschip.apis.onnxruntime.providers import (
 )
 from crosschip.apis.onnxruntime.values import OrtValue, OrtValueVector
 from crosschip.ir import Error, ModelFileError
-from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.container import looks_like_shipped_file
 from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
@@ -144,7 +144,7 @@ class InferenceSession:
                 shapes[node_arg.name] = [s if isinstance(s, int) else None for s in node_arg.shape]
         threads = options.intra_op_num_threads or None
         try:
-            if isinstance(source, Path) and is_shipped(source):
+            if isinstance(source, Path) and looks_like_shipped_file(source):
                 return load_compiled(source, threads=threads)
             return compile(source, self._devices, shapes=shapes or None, threads=threads)
         except ModelFileError as error:

@@ -29,8 +29,8 @@ def placement_tables(placement: Placement) -> Iterator[Table]:
         )
         for segment, strategy in zip(placement.all_segments(), strategies, strict=True)
     ]
-    columns = ("segment", "device", "operations", "shapes", "reads", "makes")
-    yield Table("Segments", columns, segments, ("operations",))
+    headings = ("segment", "device", "operations", "shapes", "reads", "makes")
+    yield Table("Segments", headings, segments, ("operations",))
     alike = Counter(
         (
             decision.type,
