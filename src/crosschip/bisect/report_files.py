@@ -45,7 +45,7 @@ pre { background: #f4f6f8; padding: .6rem .8rem; border-radius: .3rem; white-spa
 _WRONG, _RIGHT, _UNKNOWN, _OUTSIDE = (
     "wrong",
     "right",
-    "not tried separately",
+    "not seen by itself",
     "not on the device",
 )
 _COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _OUTSIDE: "#e3e8ee"}
