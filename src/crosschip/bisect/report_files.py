@@ -50,7 +50,7 @@ th, td, .graph { border-color: #323b45; }
 _WRONG, _RIGHT, _UNKNOWN, _OUTSIDE = (
     "wrong",
     "right",
-    "not tried separately",
+    "not seen by itself",
     "not on the device",
 )
 _COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _OUTSIDE: "#e3e8ee"}
