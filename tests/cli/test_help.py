@@ -21,7 +21,7 @@ def test_help_of_commands_is_not_cut(
 
 def test_help_of_a_command_is_its_first_sentence(crosschip: Crosschip) -> None:
     assert (
-        "Compile a model, run it once on given or random inputs, and say where it ran."
+        "Compile a model, run it once on files or random inputs, and show the devices."
         in " ".join(crosschip("--help").out.split())
     )
 

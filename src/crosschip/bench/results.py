@@ -81,14 +81,14 @@ class Benchmark:
         )
 
     def notes(self) -> Iterator[str]:
-        """Yield sentences about errors, and about outputs that hold what is no number."""
+        """Yield sentences about errors, and about outputs with elements that are no numbers."""
         if self.errors:
             yield f"our error against the engine: {UNIT}"
         for name, counts in self.not_finite.items():
             listed = ", ".join(f"{counts[k]} {k}" for k in ("nan", "infinite") if counts[k])
             yield (
-                f"output {name!r} holds what is no number: {listed} of {counts['elements']} "
-                f"elements; what was timed may not be what you want to time"
+                f"output {name!r} has elements that are no numbers: {listed} of "
+                f"{counts['elements']}; the time may not be representative"
             )
 
     def __str__(self) -> str:
