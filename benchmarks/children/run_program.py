@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import pickle
 import site
 import sys
 import time
@@ -21,13 +19,12 @@ def main(name: str, devices: str) -> None:
 
         face.install(devices=devices if devices == "auto" else devices.split(","))
     from benchmarks.programs import load
-    from benchmarks.programs._answers import plain
+    from benchmarks.programs._answers import encode, plain
     from benchmarks.programs._process import ANSWER, PACKAGES, TIME
 
     site.addsitedir(str(PACKAGES))
     run = load(name)
-    answer = base64.b64encode(pickle.dumps(plain(run()))).decode()
-    print(f"\n{ANSWER}{answer}", flush=True)
+    print(f"\n{ANSWER}{encode(plain(run()))}", flush=True)
     for _ in sys.stdin:
         start = time.perf_counter()
         run()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 from corpus.judging import difference, tolerance
 
@@ -22,6 +24,34 @@ def plain(answer: Any) -> Any:
         like = {(array.shape, array.dtype.kind) for array in arrays}
         return np.array(items) if len(arrays) == len(items) > 0 and len(like) == 1 else items
     return answer if answer is None or isinstance(answer, str) else np.asarray(answer)
+
+
+def encode(answer: Any) -> str:
+    """Return a plain answer as a line of text, which `decode` reads."""
+    return base64.b64encode(msgspec.msgpack.encode(answer, enc_hook=_fields)).decode()
+
+
+def decode(line: str) -> Any:
+    """Return the plain answer in a line of text."""
+    return _arrays(msgspec.msgpack.decode(base64.b64decode(line)))
+
+
+_ARRAY = "array of NumPy's"
+
+
+def _fields(array: Any) -> Mapping[str, Any]:
+    return {_ARRAY: [array.dtype.str, array.shape, array.tobytes()]}
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_arrays(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _ARRAY in value:
+        dtype, shape, content = value[_ARRAY]
+        return np.frombuffer(content, dtype).reshape(shape)
+    return {key: _arrays(item) for key, item in value.items()}
 
 
 def discrepancies(answer: Any, expected: Any) -> list[str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import Any, Self
 from corpus.entry import FOLDER
 
 from benchmarks.models import ROOT
+from benchmarks.programs._answers import decode
 
 DEVICES = ("onnxruntime", "openvino,onnxruntime", "auto")
 """The devices that programs are compared on; ONNX Runtime does what OpenVINO does not."""
@@ -72,7 +71,7 @@ class Program:
         lines: list[str] = []
         for line in process.stdout:
             if line.startswith(ANSWER):
-                answer = pickle.loads(base64.b64decode(line.removeprefix(ANSWER)))
+                answer = decode(line.removeprefix(ANSWER).strip())
                 return cls(answer, process)
             lines.append(line)
         process.communicate()
