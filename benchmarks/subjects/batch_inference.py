@@ -41,7 +41,7 @@ from crosschip.bench.timing import Run
 from crosschip.ir import Array
 
 LIMIT = 0.95
-BAR = f"at least {LIMIT:g} of the throughput of the loop by hand"
+REQUIREMENT = f"at least {LIMIT:g} of the throughput of the loop by hand"
 
 _NETWORKS = {"ResNet50": 48, "MobileNetV3-small": 160}
 """For each network: how many pictures are timed together."""
@@ -65,7 +65,7 @@ class Mapping(Row):
     others: Annotated[float, Column("others used", ".0%")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio.value >= LIMIT
 
 

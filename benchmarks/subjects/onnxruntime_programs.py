@@ -29,7 +29,7 @@ from benchmarks.programs._process import DEVICES, MissingError, Program
 from benchmarks.subject import Column, Row
 
 LIMIT = 0.97
-BAR = (
+REQUIREMENT = (
     f"the same answers, at least {LIMIT:g} of ONNX Runtime's speed on `onnxruntime`, and with "
     f"`auto` at least {LIMIT:g} of the faster device's"
 )
@@ -52,7 +52,7 @@ class PackageRun(Row):
     automatic: Annotated[Estimate, Column("faster / auto", ".3f")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         within = (e.value + e.error >= LIMIT for e in (self.ratio, self.automatic))
         return self.same == "the same" and all(within)
 

@@ -33,7 +33,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, TensorType, symbol
 from crosschip.ops.standard.conversion import Assign
 
 LIMIT = 1.0
-BAR = f"the time with OpenCV and NumPy before the model is at least {LIMIT:g} times ours"
+REQUIREMENT = f"the time with OpenCV and NumPy before the model is at least {LIMIT:g} times ours"
 
 _SURE = 0.005
 _PATIENCE_SECONDS = 6.0
@@ -90,7 +90,7 @@ class Preprocessing(Row):
     alone_ms: Annotated[float, Column("preprocessing alone ms", ".3f")]
 
     @property
-    def held(self) -> bool:
+    def met(self) -> bool:
         return self.ratio.value + self.ratio.error >= LIMIT
 
 

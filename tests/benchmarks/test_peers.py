@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from crosschip.bench.peers import PEERS, open_peer
+from crosschip.devices.onnxruntime import quiet
 from crosschip.ir import DeviceError
 
 
@@ -19,5 +20,6 @@ def test_an_unknown_engine() -> None:
 @pytest.mark.parametrize("name", PEERS)
 def test_an_engine_that_is_not_installed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(quiet, "_engine", None)
     with pytest.raises(DeviceError, match=f"{name} is not installed"):
         open_peer(name)(Path("model.onnx"), {}, None)

@@ -243,4 +243,4 @@ def test_a_long_chain_is_no_problem() -> None:
     assert len(model.operations) == len(model.producers) == MANY
     assert str(model).count("\n") == MANY + 2
     assert to_dot(model).count("TRANSPOSE") == MANY // 2
-    assert to_svg(model).count("<title>") == MANY + 2
+    assert f"× {MANY // 2} in a chain" in to_svg(model)

@@ -222,7 +222,7 @@ def test_of_several_runs_none_has_more_than_its_share(
     from crosschip.devices.onnxruntime import modes
     from crosschip.hal import options
 
-    monkeypatch.setattr(options, "_cores", lambda: 8)
+    monkeypatch.setattr(options, "processor_cores", lambda: 8)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     given: dict[str, Any] = {"in_flight": 2, **more}
     found = modes.settings(Options(performance=Performance(mode), **given), {})

@@ -257,7 +257,9 @@ def test_what_is_scanned_must_be_of_one_length() -> None:
     with crosschip.compile(b.build(), "reference", cache=False) as compiled:
         found = compiled.run({"p": ONES, "q": ONES * 3})["y"]
         np.testing.assert_array_equal(found, ONES * 3)
-        with pytest.raises(DeviceError, match=r"runtime: SCAN 'scan': the sizes \[1, 2\]"):
+        with pytest.raises(
+            DeviceError, match=r"SCAN 'scan': the scanned inputs have different sizes: \[1, 2\]"
+        ):
             compiled.run({"p": ONES, "q": ONES[:1]})
 
 

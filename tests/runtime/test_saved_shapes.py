@@ -288,7 +288,7 @@ def with_shapes(change: Any) -> bytes:
         ({"shapes": [[[[1] * 33], []]]}, "33 axes"),
         ({"shapes": [[[], []]]}, "shapes that do not fit it"),
         ({"shapes": [[[[2]], [[2]]]]}, "shapes that do not fit it"),
-        ({"shapes": [[[[size]], []] for size in range(17)]}, "there are 17, and so many are not"),
+        ({"shapes": [[[[size]], []] for size in range(17)]}, "it has 17 sets of shapes, over"),
         ({"devices": []}, "its programs are not npu's"),
         ({"devices": ["npu", "other"]}, "does not say that it needs 'other'"),
         ({"buckets": {"N": [4, 2, -1]}}, "buckets"),

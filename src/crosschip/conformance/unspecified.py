@@ -129,30 +129,30 @@ def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _deformable(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Mark images with an input element, and output channels with a weight, that is not finite."""
+    """Unspecified: images with an input element, and output channels with a weight, that is not finite."""
     images_in = (arrays[slot][0] for slot in ("input", "offset", "mask") if slot in arrays)
     images = _any([_bad(array, 1, 2, 3) for array in images_in])
     return _along(images, 4, 0) | _along(_bad(arrays["filter"][0], 1, 2, 3), 4)
 
 
 def _channels_of_images(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Mark the channels of images with a pixel that is not finite."""
+    """Unspecified: the channels of images with a pixel that is not finite."""
     (input,) = arrays["input"]
     return _bad(input, *range(2, input.ndim), keepdims=True)
 
 
 def _resized(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark the channels with a pixel that is not finite; all if the output is empty."""
+    """Unspecified: the channels with a pixel that is not finite; all if the output is empty."""
     return expected.size == 0 or _channels_of_images(operation, arrays, expected)
 
 
 def _without_pixels(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Mark all elements if the images are empty."""
+    """Unspecified: all, if the images are empty."""
     return 0 in arrays["input"][0].shape[1:]
 
 
 def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark all elements if images are empty; else channels that are not finite.
+    """Unspecified: all, if images are empty; else channels that are not finite.
 
     Nothing is marked if all cells have one size.
     """
@@ -166,13 +166,13 @@ def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array
 
 
 def _sampled(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Mark channels with a pixel that is not finite, and grid points that are not finite."""
+    """Unspecified: channels with a pixel that is not finite, and grid points that are not finite."""
     points = _bad(arrays["grid"][0], 3)[:, None]
     return points | _channels_of_images(operation, arrays, expected)
 
 
 def _regions(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark all elements if a region is not finite, else channels with such a pixel."""
+    """Unspecified: all, if a region is not finite, else channels with such a pixel."""
     (rois,), images = arrays["rois"], _bad(arrays["input"][0], 2, 3)
     wide = rois if rois.dtype == np.float64 else rois.astype(np.float32)
     scale = arrays["spatial_scale"][0].item() if "spatial_scale" in arrays else 1.0
@@ -182,12 +182,12 @@ def _regions(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _matrices(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Mark matrices with an element that is not finite."""
+    """Unspecified: matrices with an element that is not finite."""
     return _bad(arrays["input"][0], -2, -1)
 
 
 def _neighbours(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Mark pixels with a channel that is not finite or whose divisor exceeds float32."""
+    """Unspecified: pixels with a channel that is not finite or whose divisor exceeds float32."""
     assert isinstance(operation, LRN), "it is in the table for that"
     (input,), scales = arrays["input"], operation.input.type.quantization
     wide = input.astype(np.float64) if scales is None else reals(input, scales)
@@ -208,7 +208,7 @@ def _channels(*slots: str) -> Rule:
 
 
 def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark channels with a parameter that is not finite, and channels that are divided by 0."""
+    """Unspecified: channels with a parameter that is not finite, and channels that are divided by 0."""
     assert isinstance(operation, BatchNormalization), "it is in the table for that"
     (variance,) = arrays["variance"]
     nothing = variance + np.array(operation.epsilon, variance.dtype) == 0
@@ -217,7 +217,7 @@ def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark elements whose scale or bias is not finite; all for empty inputs."""
+    """Unspecified: elements whose scale or bias is not finite; all for empty inputs."""
     if expected.size == 0:
         return True
     mask = np.zeros(expected.shape, np.bool_)
@@ -228,7 +228,7 @@ def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arra
 
 
 def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark all elements if a weight is not finite, else sequences with such an element."""
+    """Unspecified: all, if a weight is not finite, else sequences with such an element."""
     if any(_bad(array).any() for slot in WEIGHTS for array in arrays.get(slot, ())):
         return True
     states = ("input", "initial_hidden", "initial_cell")
@@ -237,12 +237,12 @@ def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | A
 
 
 def _sequences_in_bytes(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark all elements if any input is not finite, because all sequences share a scale."""
+    """Unspecified: all, if any input is not finite, because all sequences share a scale."""
     return any(_bad(array).any() for slot_arrays in arrays.values() for array in slot_arrays)
 
 
 def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark all elements if an input is not finite, else queries that attend to no key."""
+    """Unspecified: all, if an input is not finite, else queries that attend to no key."""
     wide = {slot: arrays[slot][0].astype(np.float64) for slot in arrays if slot in _ATTENDED}
     mask = wide.get("mask", np.zeros(()))
     if np.isnan(mask).any() or np.isposinf(mask).any():
@@ -253,7 +253,7 @@ def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _cached_attention(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Mark all elements if an input is not finite or a cache is shorter than its new tokens."""
+    """Unspecified: all, if an input is not finite or a cache is shorter than its new tokens."""
     if any(
         is_real(slot_arrays[0]) and not np.isfinite(slot_arrays[0]).all()
         for slot_arrays in arrays.values()
@@ -280,7 +280,7 @@ def _extremes_of_nan(operation: Operator, arrays: Arrays, expected: Array) -> bo
 
 
 def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark elements of which a partial product overflows or underflows the type."""
+    """Unspecified: elements of which a partial product overflows or underflows the type."""
     (input,) = arrays["input"]
     if not is_real(input):
         return False
@@ -297,7 +297,7 @@ def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Mark remainders of quotients with more digits than the type holds."""
+    """Unspecified: remainders of quotients with more digits than the type holds."""
     if not is_real(expected):
         return False
     dividend, divisor = (arrays[slot][0].astype(np.float64) for slot in ("input0", "input1"))
@@ -331,14 +331,14 @@ def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _boxes(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Mark all elements if a box has a number that is not finite or its corners are swapped."""
+    """Unspecified: all, if a box has a number that is not finite or its corners are swapped."""
     boxes = arrays["bboxes" if "bboxes" in arrays else "boxes"][0].astype(np.float64)
     is_inside_out = "bboxes" in arrays and (boxes[..., 2:] < boxes[..., :2]).any()
     return bool(is_inside_out) or not np.isfinite(boxes).all()
 
 
 def _polygons(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Mark all elements if a corner is not finite or the sides of a polygon cross."""
+    """Unspecified: all, if a corner is not finite or the sides of a polygon cross."""
     polygons = arrays["bboxes"][0].astype(np.float64)
     if not np.isfinite(polygons).all():
         return True

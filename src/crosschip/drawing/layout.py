@@ -203,7 +203,9 @@ def _layers(graph: Graph) -> list[list[Node]]:
         sources.setdefault(edge.target, []).append(edge.source)
         readers.setdefault(edge.source, []).append(edge.target)
     for node in graph.nodes:
-        layer_of[node] = 1 + max((layer_of[source] for source in sources.get(node, ())), default=-1)
+        layer_of[node] = 1 + max(
+            (layer_of.get(source, -1) for source in sources.get(node, ())), default=-1
+        )
     last = max(layer_of.values(), default=0)
     floating = {node for node in graph.nodes if node.port is None}
     for node in graph.nodes:

@@ -28,6 +28,7 @@ def import_engine() -> ModuleType:
     """
     global _engine
     if _engine is not None:
+        require(_engine.__version__)
         return _engine
     before = os.environ.get(_SWITCH)
     os.environ[_SWITCH] = "1" if before is None else before
