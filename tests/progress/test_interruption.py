@@ -98,21 +98,21 @@ def processes_with(variable: str) -> list[str]:
 @pytest.mark.parametrize("prefix", COMMANDS)
 def test_an_interruption_leaves_nothing(prefix: str, model: Path, tmp_path: Path) -> None:
     generator = random.Random(prefix)
-    cache, temporary, folder = (tmp_path / name for name in ("cache", "temporary", "folder"))
+    temporary, folder = tmp_path / "temporary", tmp_path / "folder"
     arguments = [str(model) if word == "MODEL" else word for word in COMMANDS[prefix]]
     environment = {
         **os.environ,
         "PYTHONPATH": python_path(),
-        "CROSSCHIP_CACHE_DIR": str(cache),
         "TMPDIR": str(temporary),
     }
     temporary.mkdir()
     folder.mkdir()
     for wait in (0.0, generator.uniform(0.0, 0.05), generator.uniform(0.05, 0.5)):
+        cache = tmp_path / f"cache-{wait}"  # a new one, in which nothing is compiled
         process = subprocess.Popen(
             [sys.executable, "-c", SCRIPT.format(prefix=prefix, arguments=arguments)],
             cwd=folder,
-            env=environment,
+            env={**environment, "CROSSCHIP_CACHE_DIR": str(cache)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -129,17 +129,15 @@ def test_an_interruption_leaves_nothing(prefix: str, model: Path, tmp_path: Path
         assert process.returncode == 130 or ended, (process.returncode, err.decode())
         assert not list(temporary.iterdir())
         # Files are written at the end, at once; an interruption after that leaves them whole.
-        written = {path.name for path in folder.iterdir()}
-        assert written <= (
-            {word for word in arguments if word.startswith("out")} if wait else set()
-        )
+        results = {word for word in arguments if word.startswith("out")} if wait else set()
+        assert {path.name for path in folder.iterdir()} <= results
         for left in folder.iterdir():
             left.unlink()
         end = time.monotonic() + 20
         while (left_over := processes_with(f"TMPDIR={temporary}")) and time.monotonic() < end:
             time.sleep(0.1)
         assert not left_over
-    if cache.exists():
-        kept = Cache(cache)
-        assert not [entry.problem for entry in kept.listing() if entry.problem]
-        assert not kept.unfinished_nbytes()
+        if cache.exists():
+            kept = Cache(cache)
+            assert not [entry.problem for entry in kept.listing() if entry.problem]
+            assert not kept.unfinished_nbytes()

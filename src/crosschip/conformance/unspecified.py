@@ -129,7 +129,7 @@ def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _deformable(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Unspecified: images with an input element, and output channels with a weight, that is not finite."""
+    """Unspecified: images with an input that is not finite, and channels with such a weight."""
     images_in = (arrays[slot][0] for slot in ("input", "offset", "mask") if slot in arrays)
     images = _any([_bad(array, 1, 2, 3) for array in images_in])
     return _along(images, 4, 0) | _along(_bad(arrays["filter"][0], 1, 2, 3), 4)
@@ -166,7 +166,7 @@ def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array
 
 
 def _sampled(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Unspecified: channels with a pixel that is not finite, and grid points that are not finite."""
+    """Unspecified: channels with a pixel, and grid points, that are not finite."""
     points = _bad(arrays["grid"][0], 3)[:, None]
     return points | _channels_of_images(operation, arrays, expected)
 
@@ -208,7 +208,7 @@ def _channels(*slots: str) -> Rule:
 
 
 def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Unspecified: channels with a parameter that is not finite, and channels that are divided by 0."""
+    """Unspecified: channels with a parameter that is not finite, or divided by 0."""
     assert isinstance(operation, BatchNormalization), "it is in the table for that"
     (variance,) = arrays["variance"]
     nothing = variance + np.array(operation.epsilon, variance.dtype) == 0

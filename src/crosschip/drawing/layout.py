@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crosschip.drawing.graph import Edge, Graph, Line, Node, Row
 from crosschip.drawing.layers import Link, Slot, place_layers
@@ -104,6 +104,7 @@ def arrange(graph: Graph, *, in_frame: bool = False) -> Layout:
         graph: the graph.
         in_frame: whether it is in a frame, where one column is best unless it is long.
     """
+    graph = _without_backward_edges(graph)
     boxes = {node: _box(node) for node in graph.nodes}
     layers = _layers(graph)
     heights = [max(boxes[node].bottom for node in layer) + _GAP for layer in layers]
@@ -118,6 +119,13 @@ def arrange(graph: Graph, *, in_frame: bool = False) -> Layout:
     least = min(most, 1 + int(sum(heights) // (2 * HEIGHT)))
     count = least if least == most else min(range(least, most + 1), key=cost)
     return _Columns(graph, boxes, _cut(graph, layers, heights, count)).layout()
+
+
+def _without_backward_edges(graph: Graph) -> Graph:
+    """Return the graph without edges to earlier nodes, which only an invalid model has."""
+    order = {node: index for index, node in enumerate(graph.nodes)}
+    edges = [edge for edge in graph.edges if order[edge.source] < order[edge.target]]
+    return replace(graph, edges=edges) if len(edges) < len(graph.edges) else graph
 
 
 def _box(node: Node) -> Box:
@@ -203,9 +211,7 @@ def _layers(graph: Graph) -> list[list[Node]]:
         sources.setdefault(edge.target, []).append(edge.source)
         readers.setdefault(edge.source, []).append(edge.target)
     for node in graph.nodes:
-        layer_of[node] = 1 + max(
-            (layer_of.get(source, -1) for source in sources.get(node, ())), default=-1
-        )
+        layer_of[node] = 1 + max((layer_of[source] for source in sources.get(node, ())), default=-1)
     last = max(layer_of.values(), default=0)
     floating = {node for node in graph.nodes if node.port is None}
     for node in graph.nodes:
