@@ -24,6 +24,13 @@ _MOST_TASKS = 8
 
 _BAR_COLUMNS = 24
 
+_JOIN_SECONDS = 1.0
+"""How long the end of the last task waits for the drawing thread.
+
+An interruption between the acquisition of a lock and the `with` block leaves the lock held, so the
+drawing thread, a daemon, may never end.
+"""
+
 _FEWEST_COLUMNS = 12
 """The columns that a task's name has at least."""
 
@@ -65,7 +72,7 @@ class Display(Observer):
                 self._tasks.remove(task)
             thread = None if self._tasks else self._stop()
         if thread is not None:
-            thread.join()
+            thread.join(_JOIN_SECONDS)
 
     def close(self) -> None:
         """Erase what is shown, and forget all tasks."""
@@ -73,7 +80,7 @@ class Display(Observer):
             self._tasks.clear()
             thread = self._stop()
         if thread is not None:
-            thread.join()
+            thread.join(_JOIN_SECONDS)
 
     def draw(self, tasks: Sequence[Task]) -> None:
         """Show tasks in place of those that were drawn before."""
