@@ -93,7 +93,7 @@ def with_axis(operator: type[Operator], arguments: Example) -> dict[str, Any]:
 
 
 def ranks_of(operator: type[Operator], arguments: Example) -> dict[str, int]:
-    """Return the rank of each tensor that is not a computed parameter."""
+    """Return the rank of each tensor that is not passed to a parameter."""
     parameters = {slot.name for slot in operator.slots if slot.parameter}
     items = draws(arguments).items()
     return {n: len(draw.type.shape or ()) for n, draw in items if n not in parameters}

@@ -156,7 +156,10 @@ def _read_only(array: Array, alignment: int) -> Array:
 
 
 def _misalign(array: Array, alignment: int) -> Array:
-    """Return an array of the same type and shape at an odd multiple of the alignment."""
+    """Return an uninitialized array of the same type and shape.
+
+    Its address is a multiple of the alignment, but not of twice the alignment.
+    """
     step = max(alignment, array.dtype.itemsize)
     room = np.empty(array.nbytes + 3 * step, np.uint8)
     start = -room.ctypes.data % step

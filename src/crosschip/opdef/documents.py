@@ -57,7 +57,7 @@ def read(path: Path | str, *, strict: bool = False) -> Document:
 
     Args:
         path: the file.
-        strict: whether no violation is tolerated.
+        strict: whether to refuse every violation.
 
     Raises:
         OpDefError: the file cannot be read, is not well-formed, or breaks a rule; the error lists
@@ -82,7 +82,8 @@ def parse(content: bytes, name: str = "<document>", *, strict: bool = False) -> 
     Args:
         content: the bytes.
         name: the name of the document for messages.
-        strict: whether no violation is tolerated, not even those of vendors' documents.
+        strict: whether to refuse every violation; otherwise violations that occur in vendors'
+            documents are logged as warnings.
 
     Raises:
         OpDefError: the document is not well-formed or breaks a rule; the error lists all locations.

@@ -128,7 +128,7 @@ class Quantizer:
         return Model(self._model.name, inputs, quantize.operations, outputs)
 
     def _operation(self, node: onnx.NodeProto) -> str | None:
-        """Return the name of a node's operation, whose label begins the node's name."""
+        """Return the name of the operation that a node was written for; its name begins with it."""
         return self._labels.get(node.name.partition(".")[0])
 
     def _reader(self, sample: Sample) -> _Reader:

@@ -162,7 +162,10 @@ def coordinate_mode(op: ResizeCubic | ResizeLinear) -> str:
 
 
 def padded_once(op: Pad) -> Refusal | None:
-    """Refuse repeated or negative padding in other modes than `CONSTANT`, which engines lack."""
+    """Refuse padding that engines lack in modes other than `CONSTANT`.
+
+    It is negative, wider than the axis can fill once, or not known before a run.
+    """
     if op.mode in (PadMode.NONE, PadMode.CONSTANT):
         return None
     shape, pads = op.input.type.shape, op.operand("pads")

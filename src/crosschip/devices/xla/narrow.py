@@ -20,7 +20,7 @@ _WIDER: Mapping[np.dtype[Any], np.dtype[Any]] = {
 
 
 def inner(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type of a tensor inside a function."""
+    """Return the type of a tensor in an XLA function: 8 bits for narrower integers."""
     return _WIDER.get(dtype, dtype)
 
 

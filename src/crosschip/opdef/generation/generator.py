@@ -29,7 +29,7 @@ class Change:
     Attributes:
         operator: the operator; empty for the package as a whole.
         how: `added`, `removed` or `changed`.
-        what: the differences between the definitions, as ends of sentences.
+        what: the differences between the definitions, as clauses that follow the operator's name.
         edited: the edited files of the operator or package, which were preserved.
     """
 

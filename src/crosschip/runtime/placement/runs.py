@@ -20,11 +20,11 @@ _DONE = -1
 def fewest_runs(
     colours: Sequence[str], readers: Sequence[Sequence[int]]
 ) -> Sequence[Sequence[int]]:
-    """Return a topological order of tasks, as runs of one colour each.
+    """Return a topological order of tasks, as groups of consecutive tasks of one colour (runs).
 
     With one or two colours the number of runs is minimal. With more, the problem is as hard as the
-    shortest common supersequence of many strings. The order is still minimal if the greedy order
-    meets the lower bound (as on chains and trees), or the exact search ends within its budget.
+    shortest common supersequence of many strings. The number of runs is still minimal if the greedy
+    order meets the lower bound (as on chains and trees), or the exact search ends within its budget.
 
     Args:
         colours: the colour of each task; tasks are numbered in an executable order.

@@ -64,7 +64,11 @@ converts(SquaredDifference, types=FLOAT_TYPES | INDICES)(binary(ops.squared_diff
 
 
 def _divide_integers(dividend: Value, divisor: Value) -> Node:
-    """Divide integers; the flag is for constant folding (quirk `folded-quotient-of-integers`)."""
+    """Divide integers, rounding towards zero.
+
+    Without `m_pythondiv=False`, constant folding rounds down (quirk
+    `folded-quotient-of-integers`).
+    """
     quotient = ops.divide(dividend, divisor)
     quotient.set_attribute("m_pythondiv", False)
     return quotient

@@ -220,7 +220,8 @@ def qlinear_matmul(node: Node) -> Operand:
 def qgemm(node: Node) -> Operand:
     """Import QGemm.
 
-    Without an output scale the result is float32. Weights are transposed to the form of a layer.
+    Without an output scale the result is float32. A constant B without `transB` is transposed, so
+    that its output channels are the first axis.
     """
     alpha, trans_a, trans_b = (
         node.real("alpha", 1.0),
@@ -230,7 +231,7 @@ def qgemm(node: Node) -> Operand:
     a, b = _input(node, 0), _input(node, 3, axis=0 if trans_b else 1)
     bias = _bias(node, 6, a, b)
     if alpha != 1:
-        raise UnsupportedError(f"alpha {alpha} beside quantized numbers cannot be expressed")
+        raise UnsupportedError(f"alpha {alpha} cannot be expressed for quantized inputs; use 1")
     if not trans_b and b.value is not None:
         quantization = b.type.quantization
         if quantization is not None:

@@ -52,7 +52,7 @@ def sequence_concat(op: Context) -> None:
 def sequence_conv(op: Context) -> None:
     """Convolve along sequences: multiply the concatenated neighbours of each row by the filter."""
     if op.flag("paddingTrainable", False):
-        raise UnsupportedError("paddingTrainable True cannot be expressed; export with zeros")
+        raise UnsupportedError("trainable padding cannot be expressed; export zero padding")
     op.expect("contextStride", 1)
     x, offsets = op.input(), op.levels()[-1]
     rows = ragged.arange(op, ragged.size(op, x))
