@@ -18,6 +18,9 @@ from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import shapes_of, tensors_among
 
+_MAX_ACCEPTED = 64
+"""The number of accepted combinations of shapes that are remembered."""
+
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""
 
@@ -25,7 +28,7 @@ _READY = 0x101
 class Signature:
     """The inputs of a model, prepared for fast checks.
 
-    Shapes are compared in full only if they differ from those of the previous call.
+    Shapes are checked in full only if no recent call had the same.
     """
 
     def __init__(
@@ -56,7 +59,8 @@ class Signature:
         self._ready = tuple(None if type_ in PYTHONS_TYPES else type_.dtype for type_ in types)
         self._has_objects = ElementType.OBJECT in types
         self._tensors = tensors_among(self._types)
-        self._accepted: tuple[tuple[int, ...], ...] | None = None
+        self._previous: tuple[tuple[int, ...], ...] | None = None
+        self._accepted: set[tuple[tuple[int, ...], ...]] = set()
 
     def arrange(self, inputs: Mapping[str, Any]) -> list[Array]:
         """Check all inputs and return them in the order of the model's inputs.
@@ -71,9 +75,10 @@ class Signature:
             shapes = tuple(shapes_of(self._tensors, arrays))
         else:
             shapes = tuple([array.shape for array in arrays])
-        if shapes != self._accepted:
-            self._check_shapes(shapes)
-            self._accepted = shapes
+        if shapes != self._previous:
+            if shapes not in self._accepted:
+                self._accept(shapes)
+            self._previous = shapes
         return arrays
 
     def take(self, inputs: Mapping[str, Any]) -> list[Array]:
@@ -163,6 +168,12 @@ class Signature:
         sizes = bind({name: operand.type for name, operand in self._operands}, shapes)
         check_ranges(sizes, self._sizes)
         return sizes
+
+    def _accept(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        self._check_shapes(shapes)
+        if len(self._accepted) >= _MAX_ACCEPTED:
+            self._accepted.clear()
+        self._accepted.add(shapes)
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         sizes = self._reader.read_checked(shapes)

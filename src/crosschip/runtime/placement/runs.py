@@ -24,7 +24,8 @@ def fewest_runs(
 
     With one or two colours the number of runs is minimal. With more, the problem is as hard as the
     shortest common supersequence of many strings. The number of runs is still minimal if the greedy
-    order meets the lower bound (as on chains and trees), or the exact search ends within its budget.
+    order meets the lower bound (as on chains and trees), or the exact search ends within its
+    budget.
 
     Args:
         colours: the colour of each task; tasks are numbered in an executable order.
