@@ -1,10 +1,13 @@
-"""Programs that these tests compile are cached in a folder of each test."""
+"""Programs that these tests compile are cached in a folder of each test; packages are run too."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3]))  # for benchmarks
 
 
 @pytest.fixture(autouse=True)

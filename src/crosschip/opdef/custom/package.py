@@ -69,7 +69,7 @@ class Package:
         Args:
             paths: the documents.
             strict: whether to refuse every violation of a rule; otherwise violations that occur in
-            vendors' documents are logged as warnings.
+                vendors' documents are logged as warnings.
 
         Raises:
             OpDefError: a document cannot be read or breaks a rule, or documents contradict each
