@@ -141,6 +141,57 @@ def test_an_initializer_is_overridden_in_a_run_or_by_the_options() -> None:
         ours.InferenceSession(model(DEFAULT), options)
 
 
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino", "reference"])
+def test_overriding_goes_with_options_and_other_devices(device: str) -> None:
+    text = """g (float[N,3] x, float[3] b, float[3] c) => (float[N,3] y)
+        <float[3] b = {1.0, 2.0, 3.0}, float[3] c = {1.0, 1.0, 1.0}> {
+        s = Add(x, b)
+        y = Mul(s, c)
+    }"""
+    options = ours.SessionOptions()
+    b, c = np.array([7, 8, 9], np.float32), np.array([2, 3, 4], np.float32)
+    options.add_initializer("b", ours.OrtValue.ortvalue_from_numpy(b))
+    session = ours.InferenceSession(model(text), options)
+    for rows in (2, 0, 5):
+        x = np.ones((rows, 3), np.float32)
+        for overridden in ({}, {"c": c}):
+            expected = both(text)[1].run(None, {"x": x, "b": b, **overridden})
+            _same(session.run(None, {"x": x, **overridden}), expected)
+        session.set_providers([device])
+    compiled = session._compiled_with_inputs(frozenset(["c"]))
+    assert {segment.device for segment in compiled.placement.segments} == {device}
+
+
+@pytest.mark.parametrize(
+    ("entries", "is_right"),
+    [
+        ({"intra_op_num_threads": 2, "optimized_model_filepath": "stolen"}, True),
+        ({"_entries": 1, "initializers": [], "providers": ["openvino"]}, True),
+        ({"execution_mode": 77}, False),
+        ({"intra_op_num_threads": "many"}, False),
+        ([], True),
+        (5, False),
+    ],
+)
+def test_a_model_sets_few_options(
+    entries: Any, is_right: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import onnx
+
+    proto = onnx.load_from_string(model(SUM))
+    entry = proto.metadata_props.add()
+    entry.key, entry.value = "ort_config", json.dumps({"session_options": entries})
+    monkeypatch.setenv("ORT_LOAD_CONFIG_FROM_MODEL", "1")
+    monkeypatch.chdir(tmp_path)
+    if not is_right:
+        with pytest.raises(RuntimeError, match="ORT config"):
+            ours.InferenceSession(proto.SerializeToString())
+        return
+    options = ours.InferenceSession(proto.SerializeToString()).get_session_options()
+    assert (options.optimized_model_filepath, options.providers) == ("", [])
+    assert not list(tmp_path.glob("stolen*"))
+
+
 def test_dynamic_dimensions_are_fixed_by_the_options() -> None:
     options, theirs = ours.SessionOptions(), onnxruntime.SessionOptions()
     for each in (options, theirs):

@@ -209,12 +209,9 @@ def replaced_initializers(source: Path | bytes, values: Mapping[str, Any]) -> by
     Raises:
         KeyError: there is no such initializer.
     """
-    import onnx
-    from onnx import external_data_helper, numpy_helper
+    from onnx import numpy_helper
 
-    folder = source.parent if isinstance(source, Path) else None
-    content = source.read_bytes() if isinstance(source, Path) else source
-    model = onnx.load_from_string(content)
+    model = _load(source)
     position = {tensor.name: i for i, tensor in enumerate(model.graph.initializer)}
     removed = []
     for name, value in values.items():
@@ -225,25 +222,32 @@ def replaced_initializers(source: Path | bytes, values: Mapping[str, Any]) -> by
             tensor.CopyFrom(numpy_helper.from_array(value, name))
     for index in sorted(removed, reverse=True):
         del model.graph.initializer[index]
-    if folder is not None:
-        external_data_helper.load_external_data_for_model(model, str(folder))
-    result: bytes = model.SerializeToString()
-    return result
+    return _serialize(model, source)
 
 
 def with_independent_sizes(source: Path | bytes) -> bytes:
     """Return an ONNX model without the names of the sizes of inputs, outputs and values."""
-    import onnx
-    from onnx import external_data_helper
-
-    content = source.read_bytes() if isinstance(source, Path) else source
-    model = onnx.load_from_string(content)
+    model = _load(source)
     for value in (*model.graph.input, *model.graph.output):
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param:
                 dim.ClearField("dim_param")
     del model.graph.value_info[:]
+    return _serialize(model, source)
+
+
+def _load(source: Path | bytes) -> ModelProto:
+    import onnx
+
+    content = source.read_bytes() if isinstance(source, Path) else source
+    return onnx.load_from_string(content)
+
+
+def _serialize(model: ModelProto, source: Path | bytes) -> bytes:
+    """Return the content of a changed model, with the external data next to its file."""
+    from onnx import external_data_helper
+
     if isinstance(source, Path):
         external_data_helper.load_external_data_for_model(model, str(source.parent))
-    result: bytes = model.SerializeToString()
-    return result
+    content: bytes = model.SerializeToString()
+    return content

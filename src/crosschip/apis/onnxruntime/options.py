@@ -17,6 +17,15 @@ from crosschip.apis.onnxruntime.errors import NotImplemented
 if TYPE_CHECKING:
     from crosschip.apis.onnxruntime.values import OrtValue
 
+_IN_MODELS = (
+    "enable_profiling",
+    "execution_mode",
+    "graph_optimization_level",
+    "inter_op_num_threads",
+    "intra_op_num_threads",
+)
+"""The options that a model may set, as in ONNX Runtime; a file must not name paths to write."""
+
 ENTRY_LENGTHS = (1024, 2048)
 """The maximum lengths of a configuration entry's key and value."""
 
@@ -124,19 +133,18 @@ class SessionOptions(_Entries):
         return bool(self.providers)
 
     def load_json(self, text: str) -> None:
-        """Set options from JSON text, as a model's metadata may hold it.
+        """Set options from JSON text in a model's metadata; ignore others than `_IN_MODELS`.
 
         Raises:
-            RuntimeError: the text is no JSON document of this form.
+            RuntimeError: the text is no JSON document of this form, or a value is invalid.
         """
         try:
-            entries = json.loads(text)["session_options"].items()
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            entries = json.loads(text)["session_options"]
+            for name in _IN_MODELS:
+                if name in entries:
+                    setattr(self, name, type(getattr(self, name))(entries[name]))
+        except (ValueError, LookupError, TypeError) as error:
             raise RuntimeError(f"the ORT config of the model cannot be read: {error!r}") from None
-        for name, value in entries:
-            current = getattr(self, name, None)
-            if current is not None:
-                setattr(self, name, type(current)(value))
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raise: kernels for ONNX Runtime run in it alone.

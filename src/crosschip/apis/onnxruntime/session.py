@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import nullcontext
 from pathlib import Path
@@ -98,11 +98,11 @@ class InferenceSession:
         self._profiler: Profiler | None = None
         if self._options.enable_profiling:
             self._profiler = Profiler(self._options.profile_file_prefix)
-        self._overridden: tuple[frozenset[str], CompiledModel] | None = None
         self._create(normalize(providers, provider_options) or self._options.providers, description)
 
     def _create(self, providers: Sequence[Provider], description: Description | None) -> None:
-        source = self._overriding_source()
+        self._overridden: tuple[frozenset[str], CompiledModel] | None = None
+        source = self._edited_source()
         # Programs read these two, too, though their names are private.
         self._provider_options = with_processor(providers)
         self._providers = [*self._provider_options]
@@ -124,14 +124,18 @@ class InferenceSession:
             with as_onnxruntime():
                 self._compiled.save(self._options.optimized_model_filepath)
 
-    def _overriding_source(self) -> Path | bytes:
-        """Return the model with the initializers of the options."""
-        source = self._source
-        initializers = self._options.initializers
-        if not initializers:
-            return source
+    def _edited_source(self, inputs: Iterable[str] = ()) -> Path | bytes:
+        """Return the model with the initializers of the options, and others as inputs.
+
+        Args:
+            inputs: the names of the initializers that become inputs.
+        """
+        values: dict[str, Any] = {n: v.numpy() for n, v in self._options.initializers.items()}
+        values |= dict.fromkeys(inputs)
+        if not values:
+            return self._source
         try:
-            return replaced_initializers(source, {n: v.numpy() for n, v in initializers.items()})
+            return replaced_initializers(self._source, values)
         except KeyError as error:
             raise Fail.of(f"add_initializer: the model has no initializer {error}") from None
 
@@ -278,7 +282,7 @@ class InferenceSession:
         logger.warning(
             "inputs have different sizes where the model has one name; it is compiled without names"
         )
-        source = with_independent_sizes(self._overriding_source())
+        source = with_independent_sizes(self._edited_source())
         with as_onnxruntime():
             self._compiled = self._compile(source, self._description)
         self._run = self._compiled.run
@@ -292,7 +296,7 @@ class InferenceSession:
     def _compiled_with_inputs(self, initializers: frozenset[str]) -> CompiledModel:
         """Return the model with initializers as inputs."""
         if self._overridden is None or self._overridden[0] != initializers:
-            source = replaced_initializers(self._source, dict.fromkeys(initializers))
+            source = self._edited_source(initializers)
             with as_onnxruntime():
                 self._overridden = initializers, self._compile(source, self._description)
         return self._overridden[1]
@@ -392,6 +396,8 @@ class InferenceSession:
         missing = [name for name in self._input_names if name not in iobinding.inputs]
         if missing:
             raise ValueError(f"Required inputs ({missing}) are not bound.")
+        if run_options is not None:
+            _check_terminate(run_options)
         with self._event("model_run"), as_onnxruntime():
             results = self._run(iobinding.inputs, targets or None)
         iobinding.take([results[name] for name in iobinding.targets])
