@@ -8,13 +8,13 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from corpus.entry import FOLDER
 
 from benchmarks.models import ROOT
 from benchmarks.programs._answers import decode
+from crosschip.ir.closing import Closing
 
 DEVICES = ("onnxruntime", "openvino,onnxruntime", "auto")
 """The devices that programs are compared on; ONNX Runtime does what OpenVINO does not."""
@@ -31,7 +31,7 @@ class MissingError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class Program(Closing):
     """A program that has answered once, and waits to be run again.
 
     Attributes:
@@ -91,14 +91,6 @@ class Program:
                 return float(line.removeprefix(TIME))
         raise RuntimeError(f"the program ended with status {self.process.wait()}")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """End the process."""
         self.process.communicate()

@@ -23,7 +23,7 @@ from crosschip.passes.specialize import Specialize
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _LONGEST_FORMULA = 120
-"""The most characters of a formula in a table."""
+"""The maximum number of characters of a formula in a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class Summary:
         weights: the number of elements and bytes of the constant tensors, by element type.
         values: the number of values that operations compute, by element type.
         activations: the bytes of all values that operations compute.
-        most_at_once: the most bytes of inputs and computed values that are needed at once, in the
-            order of the operations; `None` if it depends on open sizes.
+        most_at_once: the maximum number of bytes of inputs and computed values that are needed at
+            once, in the order of the operations; `None` if it depends on open sizes.
     """
 
     name: str
@@ -356,7 +356,7 @@ def _values_by_type(operands: Iterable[Operand]) -> dict[str, int]:
 
 
 def _most_at_once(model: Model) -> Amount | None:
-    """Return the most bytes of inputs and values that are needed at the same time."""
+    """Return the maximum number of bytes of inputs and values needed at the same time."""
     last_use: dict[Operand, int] = {}
     for index, operation in enumerate(model.operations):
         for operand in (*operation.inputs, *operation.outputs):

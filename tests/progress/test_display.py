@@ -195,3 +195,19 @@ def test_what_measures_is_drawn_by_the_measuring_thread(monkeypatch: pytest.Monk
         assert display.threads[1:] == [threading.current_thread().name]
         time.sleep(0.3)
         assert len(display.threads) == 2
+
+
+def test_the_end_of_a_task_does_not_wait_for_a_thread_that_cannot_end() -> None:
+    """An interruption between the acquisition of a lock and its `with` block leaves it held."""
+    display, work = LogLines(), Task("work", None, measures=False)
+
+    def interrupted() -> None:
+        display.on_start(work)
+        display._condition.acquire()
+        display.on_end(work)
+        display._condition.release()
+
+    thread = threading.Thread(target=interrupted, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import get_args
 
 from crosschip.batch_inference.classes import Classes
 from crosschip.batch_inference.mapping import (
@@ -15,7 +16,6 @@ from crosschip.batch_inference.mapping import (
     FileResult,
     Mapper,
     OnError,
-    check_choice,
     log_skipped,
 )
 from crosschip.batch_inference.result_files import RESULTS, Format, ResultLog, array_files
@@ -25,6 +25,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.file_queries import StrPath
 from crosschip.ir.version import VERSION
 from crosschip.preprocessing import Preprocess
+from crosschip.preprocessing.settings import check_choice
 from crosschip.progress import task
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.compiled import CompiledModel
@@ -33,7 +34,7 @@ from crosschip.runtime.plain import from_plain, to_plain
 MANIFEST = "job.json"
 
 _MOST_LOGGED = 10
-"""The most bad files of a job that the log names."""
+"""The maximum number of bad files that the log of a job names."""
 
 _OTHER_FOLDER = "use another folder, or remove this one to begin again"
 
@@ -71,7 +72,7 @@ class BatchJob(Closing):
         paths: the files.
         settings: what the results depend on, such as the model, as JSON values; a job goes on with
             equal settings only.
-        batch_size: the most files that share a run.
+        batch_size: the maximum number of files that share a run.
         format: the format of outputs: `jsonl` for lines of JSON, `npy` for a file of rows for each
             output, `npz` for a file with all outputs for each file.
         classes: the best classes, which are in each line too; with `jsonl`, instead of outputs.
@@ -93,7 +94,7 @@ class BatchJob(Closing):
         format: Format = "jsonl",
         classes: Classes | None = None,
     ) -> None:
-        check_choice("format", format, Format)
+        check_choice("format", format, get_args(Format))
         self.paths = list(paths)
         self._folder = Path(folder)
         self._batch_size = batch_size
@@ -148,7 +149,7 @@ class BatchJob(Closing):
                 outputs, or results cannot be written. The job can go on later.
             DeviceError: a device failed.
         """
-        check_choice("on_error", on_error, OnError)
+        check_choice("on_error", on_error, get_args(OnError))
         self.run_mapper(
             Mapper(compiled, preprocess, constants, self._batch_size, readers), on_error
         )

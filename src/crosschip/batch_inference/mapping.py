@@ -14,8 +14,8 @@ from crosschip.batch_inference.reading import Reader
 from crosschip.hal.options import processor_cores
 from crosschip.ir import Array, InputError
 from crosschip.ir.file_queries import StrPath
-from crosschip.ir.suggestion import did_you_mean
 from crosschip.preprocessing import Preprocess
+from crosschip.preprocessing.settings import check_choice
 from crosschip.runtime.compiled import CompiledModel
 
 BATCH_SIZE = 16
@@ -52,7 +52,7 @@ def map_files(
         files: pictures and `.npy` files, as for `list_files`.
         preprocess: what happens to pictures before the model sees them.
         constants: the values of the model's other inputs, by name.
-        batch_size: the most files that share a run.
+        batch_size: the maximum number of files that share a run.
         readers: the number of threads that read files; one for each processor if `None`.
         on_error: `stop` raises an error at a file that cannot be read, or that the model does not
             take; `skip` leaves it out and logs a warning.
@@ -64,7 +64,7 @@ def map_files(
         InputError: the arguments do not fit the model, or there are no such files.
         DeviceError: a device failed.
     """
-    check_choice("on_error", on_error, OnError)
+    check_choice("on_error", on_error, get_args(OnError))
     mapper = Mapper(compiled, preprocess, constants, batch_size, readers)
     paths = list_files(files)
     return _outputs(mapper.batches(paths), on_error)
@@ -80,14 +80,6 @@ def _outputs(
             raise outputs
         else:
             log_skipped(outputs)
-
-
-def check_choice(name: str, value: str, choices: object) -> None:
-    """Raise InputError unless an argument has a value of a `Literal`."""
-    values = get_args(choices)
-    if value not in values:
-        near = did_you_mean(value, values)
-        raise InputError(f"{name} is {value!r}{near}; choose one of {', '.join(values)}")
 
 
 def log_skipped(error: object) -> None:

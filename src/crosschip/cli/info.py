@@ -20,7 +20,7 @@ from crosschip.runtime.artifact.header import MODELS, PLACEMENT, Header, read_he
 from crosschip.summary import Summary
 
 _LONGEST_FACT = 120
-"""The most characters of a text of the file in a table."""
+"""The maximum number of characters of a text of the file in a table."""
 
 
 def command(

@@ -31,7 +31,7 @@ from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import TensorType
 
 _MOST_ROWS, _MOST_TYPES = 12, 5
-"""The most operations and the most operators in a box."""
+"""The maximum numbers of operations and of operators in a box."""
 
 _LONGEST_SHAPE = 20
 

@@ -9,13 +9,13 @@ from crosschip.drawing.graph import Edge, Graph, Line, Node
 from crosschip.ir.model import Operand, Operation
 
 MIXED = 64
-"""The most operations of an interval that must be in one group."""
+"""The maximum number of operations of an interval that must be in one group."""
 
 MOST_LINES = 3
-"""The most values that leave a box on lines of their own."""
+"""The maximum number of values that leave a box on separate lines."""
 
 MOST_NAMES = 20
-"""The most lines of a tooltip."""
+"""The maximum number of lines of a tooltip."""
 
 
 def intervals(

@@ -125,7 +125,7 @@ class Detail(NamedTuple):
     """How much a picture shows.
 
     Attributes:
-        most: the most operations that a box summarizes; with 1, each operation has a row.
+        most: the maximum number of operations that a box summarizes; with 1, each has a row.
         depth: the depth down to which bodies of control flow are drawn; deeper ones are rows.
         shapes: whether shapes are the same in repeated blocks.
     """

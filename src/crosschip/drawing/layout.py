@@ -15,7 +15,7 @@ ROW, SIZE, SMALL = 18, 11, 10
 
 PADDING = 8
 _LABEL, _DETAIL, _SEGMENT, HEADING = 200, 180, 70, 280
-"""The most pixels of an operator's name, of a type, and of the heading of a frame."""
+"""The maximum width in pixels of an operator's name, a type, and the heading of a frame."""
 
 LINE_LABEL = 16
 """The height of the labels below a node."""
@@ -30,7 +30,7 @@ WIDTH, HEIGHT = 1560, 2220
 """The largest size of a layout, if it is possible."""
 
 _SCREEN, _MOST_COLUMNS = 1150, 8
-"""The height of a screen, and the most columns."""
+"""The height of a screen, and the maximum number of columns."""
 
 
 @dataclass(slots=True, eq=False)

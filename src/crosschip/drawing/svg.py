@@ -96,7 +96,7 @@ def _least_area(graph: Graph) -> float:
 
 
 _LEAST_WIDTH, _FILLED = 130, 0.5
-"""The least width of a box with its gap, and the most of a page that boxes fill."""
+"""The minimum width of a box with its gap, and the maximum share of a page that boxes fill."""
 
 
 def _all_routes(layout: Layout) -> Iterator[Route]:

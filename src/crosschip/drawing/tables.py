@@ -13,7 +13,7 @@ _OPEN_ROWS = 12
 """Tables with more rows are folded."""
 
 _MOST_ROWS = 400
-"""The most rows that are written to a notebook."""
+"""The maximum number of rows of a table in a notebook."""
 
 _CELL = "text-align:{};vertical-align:top;white-space:pre-wrap"
 _SCROLL = "overflow-x:auto"

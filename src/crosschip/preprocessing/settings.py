@@ -22,7 +22,7 @@ Color = Literal["RGB", "BGR", "GRAY"]
 Layout = Literal["NCHW", "NHWC"]
 
 MAX_SIDE = 2**15
-"""The most pixels of a side of the result."""
+"""The maximum number of pixels of a side of the result."""
 
 
 def as_pair(name: str, value: int | Sequence[int] | None) -> Pair | None:

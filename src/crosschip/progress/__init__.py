@@ -194,11 +194,11 @@ def hide() -> None:
 def _current_observers() -> tuple[Observer, ...]:
     global _is_shown
     if _is_shown is None:
-        _is_shown = _is_in_notebook()
+        _is_shown = is_in_notebook()
     return (*_observers, _shown_display()) if _is_shown else _observers
 
 
-def _is_in_notebook() -> bool:
+def is_in_notebook() -> bool:
     """Return whether a notebook's kernel runs this process."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

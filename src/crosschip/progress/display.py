@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from crosschip.ir.text import legible
-from crosschip.progress import Observer, Task
+from crosschip.progress import Observer, Task, is_in_notebook
 
 _MOST_TASKS = 8
-"""The most tasks that are shown at once, of many threads."""
+"""The maximum number of tasks, of all threads, that are shown at once."""
 
 _BAR_COLUMNS = 24
 
@@ -32,7 +32,7 @@ drawing thread, a daemon, may never end.
 """
 
 _FEWEST_COLUMNS = 12
-"""The columns that a task's name has at least."""
+"""The minimum number of columns of a task's name."""
 
 
 class Display(Observer):
@@ -259,18 +259,10 @@ class LogLines(Display):
 
 def choose_display() -> Display:
     """Return the display for the notebook, terminal or file that the process writes to."""
-    if _in_notebook():
+    if is_in_notebook():
         return NotebookBars()
     console = Console(stderr=True, markup=False, emoji=False)
     return TerminalBars(console) if console.is_terminal else LogLines()
-
-
-def _in_notebook() -> bool:
-    if "ipykernel" not in sys.modules:
-        return False
-    from IPython import get_ipython
-
-    return hasattr(get_ipython(), "kernel")
 
 
 def title_of(task: Task) -> str:
