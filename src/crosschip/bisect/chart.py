@@ -61,7 +61,7 @@ def _sums(report: Report, x: Axis, y: Axis) -> Iterator[str]:
 def _points(report: Report, x: Axis, y: Axis) -> Iterator[str]:
     """Yield a point for each operation whose error is known, with names where it is wrong."""
     wrong = {o: each.error for each in report.failing_operators for o in each.operations}
-    places = {
+    positions = {
         operation: (x.at(index + 0.5), y.at(math.inf if wrong[operation] is None else error))
         for index, operation in enumerate(report.model.operations)
         if operation in wrong
@@ -72,8 +72,8 @@ def _points(report: Report, x: Axis, y: Axis) -> Iterator[str]:
             error = report.own[operation].error
             yield _point(operation, error, x.at(index + 0.5), y.at(error), _RIGHT_COLOUR, 2.5)
     area = Rectangle(_LEFT, _TOP - _RADIUS, _WIDTH, _BOTTOM)
-    placer = LabelPlacer(area, list(places.values()), _RADIUS)
-    for operation, (left, top) in places.items():
+    placer = LabelPlacer(area, list(positions.values()), _RADIUS)
+    for operation, (left, top) in positions.items():
         yield line(left, top, left, y.start, _WRONG_COLOUR, dashes="2 2")
         yield _point(operation, wrong[operation], left, top, _WRONG_COLOUR, _RADIUS)
         name = shorten(f"{operation.type} {operation.name}", _LONGEST_NAME, SIZE)

@@ -100,9 +100,9 @@ def _bound(x: Axis, y: Axis, accuracy: float) -> Iterator[str]:
 
 
 def _points(timed: Sequence[Trial], chosen: Trial, x: Axis, y: Axis) -> Iterator[str]:
-    places = [(x.at(trial.error or 0), y.at(trial.speed or 0)) for trial in timed]
-    placer = LabelPlacer(Rectangle(x.start, y.end, x.end + 30, y.start), places, _RADIUS)
-    for number, (trial, (left, top)) in enumerate(zip(timed, places, strict=True), 1):
+    positions = [(x.at(trial.error or 0), y.at(trial.speed or 0)) for trial in timed]
+    placer = LabelPlacer(Rectangle(x.start, y.end, x.end + 30, y.start), positions, _RADIUS)
+    for number, (trial, (left, top)) in enumerate(zip(timed, positions, strict=True), 1):
         colour = _COLOURS.get(trial.variant.precision, "#000000")
         ring = f' class="ring" stroke="{INK}" stroke-width="2.5"' if trial is chosen else ""
         yield (

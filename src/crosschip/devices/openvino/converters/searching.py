@@ -1,4 +1,4 @@
-"""Searches: extremes, the largest elements, non-zero and unique elements, places in order."""
+"""Searches: extremes, the largest elements, non-zero and unique elements, insertion points."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Extremes:
         size = shape[axis]
         assert isinstance(size, int), "_is_reduced() asks for a known size"
         positions = np.arange(size, dtype=np.int32).reshape(-1, *[1] * (len(shape) - 1 - axis))
-        self._places = g.constant(positions)
+        self._positions = g.constant(positions)
         self._axis = g.int64([axis])
         self._extreme = ops.reduce_max if greatest else ops.reduce_min
         self._one = ops.reduce_max if last else ops.reduce_min
@@ -100,13 +100,13 @@ class _Extremes:
     def place(self, key: Value) -> Node:
         """Return the index of the extreme of a key, in int32; the axis remains, of size 1."""
         is_extreme = ops.equal(key, self._extreme(key, self._axis, True))
-        return self._one(ops.select(is_extreme, self._places, self._nowhere), self._axis, True)
+        return self._one(ops.select(is_extreme, self._positions, self._nowhere), self._axis, True)
 
-    def places(self, key: Value, count: int) -> list[Node]:
+    def top_indices(self, key: Value, count: int) -> list[Node]:
         """Return the indices of the `count` most extreme elements, in order."""
         indices = [self.place(key)]
         while len(indices) < count:
-            key = ops.select(ops.equal(self._places, indices[-1]), self._removed, key)
+            key = ops.select(ops.equal(self._positions, indices[-1]), self._removed, key)
             indices.append(self.place(key))
         return indices
 
@@ -149,7 +149,7 @@ def _few(g: Graph, op: TopK, axis: int) -> list[Output]:
     """Search for a few elements one after the other."""
     key = _key(g, op.input, greatest=True)
     extremes = _Extremes(g, op.input, axis, greatest=op.largest)
-    indices = ops.concat(extremes.places(key, op.k), axis)
+    indices = ops.concat(extremes.top_indices(key, op.k), axis)
     outputs = ops.convert(indices, TYPES[op.return_indices_dtype].to_string())
     return [ops.gather_elements(g[op.input], outputs, axis).output(0), outputs.output(0)]
 
@@ -224,5 +224,5 @@ def _check_sequences(op: SearchSorted) -> Refusal | None:
 # Quirk `places-in-empty-sequence`.
 @converts(SearchSorted, types=NUMBERS, output_types=INDICES, limit=_check_sequences)
 def search_sorted(g: Graph, op: SearchSorted) -> Node:
-    places = ops.search_sorted(g[op.sorted_sequence], g[op.values], op.right)
-    return ops.convert(places, TYPES[op.dtype].to_string())
+    indices = ops.search_sorted(g[op.sorted_sequence], g[op.values], op.right)
+    return ops.convert(indices, TYPES[op.dtype].to_string())
