@@ -1,0 +1,164 @@
+"""Measurement of the blocks of a model on devices, within a budget, the most promising first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+from crosschip.ir import BudgetError, Error
+from crosschip.ir.dataclass import dataclass
+from crosschip.progress import task
+from crosschip.runtime.compile.failures import SegmentCompileError
+from crosschip.runtime.compile.segments import Compilation
+from crosschip.runtime.costs.blocks import Block
+from crosschip.runtime.costs.parts import Part, Values, compile_part
+from crosschip.runtime.costs.records import BlockRecord, Records
+from crosschip.runtime.costs.timing import Run, Timing, time_in_turns
+from crosschip.runtime.placement.queries import Answers
+
+_BATCH = 24
+"""The maximum number of programs of a device that are compiled at once."""
+
+_COMPILE_SECONDS = 0.1
+"""The assumed duration of the compilation of a block, until one has been compiled."""
+
+_TIMING_SHARE = 0.4
+"""The share of the remaining time that the runs of the compiled blocks may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A block to measure on a device.
+
+    Attributes:
+        block: the block.
+        device: the name of the device.
+    """
+
+    block: Block
+    device: str
+
+
+class Measurement:
+    """The measurement of blocks.
+
+    Args:
+        values: the values that blocks read.
+        answers: the devices' answers about the operations, by device.
+        compilation: the devices and options.
+        records: the records to which durations are added.
+
+    Attributes:
+        problems: why a block has no duration on a device, by signature and device.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        answers: Mapping[str, Answers],
+        compilation: Compilation,
+        records: Records,
+    ) -> None:
+        self._values = values
+        self._answers = answers
+        self._compilation = compilation
+        self._records = records
+        self._compile_seconds: dict[str, list[float]] = {}
+        self.problems: dict[tuple[str, str], str] = {}
+
+    def run(self, candidates: Sequence[Candidate], deadline: float) -> None:
+        """Measure blocks until the deadline, the first candidates first.
+
+        Durations that were measured before an interruption are recorded.
+        """
+        pending = list(candidates)
+        name = self._values.sized.model.name
+        with task(f"measuring blocks of {name}", len(pending), measures=True) as measuring:
+            while pending and time.perf_counter() < deadline:
+                batch = self._next_batch(pending)
+                done = self._measure(batch, deadline)
+                measuring.advance(len(done))
+                pending = [each for each in pending if each not in done]
+                if len(done) < len(batch):
+                    return
+
+    def _next_batch(self, pending: Sequence[Candidate]) -> list[Candidate]:
+        """Return the first candidates of which no device has too many."""
+        counts: dict[str, int] = {}
+        batch: list[Candidate] = []
+        for candidate in pending:
+            count = counts[candidate.device] = counts.get(candidate.device, 0) + 1
+            if count > _BATCH:
+                break
+            batch.append(candidate)
+        return batch
+
+    def _measure(self, batch: Sequence[Candidate], deadline: float) -> list[Candidate]:
+        """Compile and time candidates; return those for which there was time."""
+        done: list[Candidate] = []
+        try:
+            self._values.prepare([candidate.block for candidate in batch])
+        except BudgetError:
+            raise
+        except (Error, SegmentCompileError) as error:
+            reason = f"the values that it reads cannot be computed: {error}"
+            self.problems |= {(each.block.signature, each.device): reason for each in batch}
+            return list(batch)
+        with ExitStack() as programs:
+            parts: dict[str, list[tuple[Candidate, Part]]] = {}
+            for candidate in batch:
+                if self._lacks_time(candidate.device, deadline):
+                    continue
+                done.append(candidate)
+                part = self._compile(candidate)
+                if part is not None:
+                    programs.callback(part.close)
+                    parts.setdefault(candidate.device, []).append((candidate, part))
+            groups = [[self._run_of(*pair) for pair in pairs] for pairs in parts.values()]
+            timings = time_in_turns(groups, deadline)
+            for pairs, results in zip(parts.values(), timings, strict=True):
+                for (candidate, _), timing in zip(pairs, results, strict=True):
+                    self._record(candidate, timing)
+        return done
+
+    def _lacks_time(self, device: str, deadline: float) -> bool:
+        """Return whether a compilation would leave too little time for the runs."""
+        before = self._compile_seconds.get(device, [])
+        expected = sum(before) / len(before) if before else _COMPILE_SECONDS
+        return time.perf_counter() + expected / (1 - _TIMING_SHARE) > deadline
+
+    def _compile(self, candidate: Candidate) -> Part | None:
+        """Compile a block; record the problem and return `None` if that fails."""
+        device, begin = candidate.device, time.perf_counter()
+        try:
+            return compile_part(
+                self._values.sized.model,
+                self._values.original(candidate.block),
+                device,
+                self._answers[device],
+                self._compilation,
+            )
+        except BudgetError:
+            raise
+        except (Error, SegmentCompileError) as error:
+            self.problems[candidate.block.signature, device] = f"does not compile: {error}"
+            return None
+        finally:
+            self._compile_seconds.setdefault(device, []).append(time.perf_counter() - begin)
+
+    def _run_of(self, candidate: Candidate, part: Part) -> Run:
+        return partial(part.run, self._values.of(candidate.block))
+
+    def _record(self, candidate: Candidate, timing: Timing) -> None:
+        block, device = candidate.block, candidate.device
+        if timing.problem:
+            self.problems[block.signature, device] = f"does not run: {timing.problem}"
+            return
+        work = block.work
+        description = (
+            f"{work.operations} operations, {work.multiply_adds} multiply-adds, {work.bytes} bytes"
+        )
+        record = BlockRecord(timing.seconds, timing.uncertainty, description)
+        self._records.add_block(device, block.signature, record)

@@ -1,0 +1,95 @@
+"""Timing of several programs in turns, so that other load disturbs all of them alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+
+import numpy as np
+
+from crosschip.ir import Error
+from crosschip.ir.dataclass import dataclass
+from crosschip.runtime.device_timing import typical_seconds, wait_for_idle
+
+ROUNDS = 3
+"""The number of turns of each group of programs."""
+
+TURN_SECONDS = 0.06
+"""The least duration of a turn, within the limits of passes."""
+
+FEWEST_PASSES, MOST_PASSES = 2, 12
+"""The limits of the number of times that each program of a group runs in a turn."""
+
+Run = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The measured duration of a program.
+
+    Attributes:
+        seconds: the lower quartile of the durations: the usual one, though other load disturbs.
+        uncertainty: half of the interquartile range.
+        problem: why there is no duration; empty if there is one.
+    """
+
+    seconds: float
+    uncertainty: float
+    problem: str = ""
+
+
+def time_in_turns(groups: Sequence[Sequence[Run]], deadline: float = inf) -> list[list[Timing]]:
+    """Time programs; the groups alternate, and the programs of a group run one after the other.
+
+    So each program finds the caches as a run of all of them leaves them. The first pass of a turn
+    does not count. The first round is made even after the deadline.
+
+    Args:
+        groups: functions that run a program, for each engine.
+        deadline: the value of `time.perf_counter` after which no turn begins.
+
+    Returns:
+        The timing of each program.
+    """
+    samples: list[list[list[float]]] = [[[] for _ in group] for group in groups]
+    problems: dict[tuple[int, int], str] = {}
+    for turn in range(ROUNDS):
+        for number, group in enumerate(groups):
+            if turn and time.perf_counter() > deadline:
+                break
+            runs = {i: run for i, run in enumerate(group) if (number, i) not in problems}
+            problems |= {(number, i): why for i, why in _turn(runs, samples[number]).items()}
+    return [
+        [_timing(times, problems.get((number, i), "")) for i, times in enumerate(group)]
+        for number, group in enumerate(samples)
+    ]
+
+
+def _turn(runs: Mapping[int, Run], samples: Sequence[list[float]]) -> dict[int, str]:
+    """Run the programs of a group in turn; return the problems of those that fail."""
+    wait_for_idle()
+    problems: dict[int, str] = {}
+    begin = time.perf_counter()
+    for index, run in runs.items():
+        try:
+            run()
+        except Error as error:
+            problems[index] = str(error)
+    remaining = [(run, samples[index]) for index, run in runs.items() if index not in problems]
+    first = time.perf_counter() - begin
+    passes = int(min(MOST_PASSES, max(FEWEST_PASSES, TURN_SECONDS / max(first, 1e-6))))
+    now = time.perf_counter()
+    for _ in range(passes):
+        for run, times in remaining:
+            run()
+            before, now = now, time.perf_counter()
+            times.append(now - before)
+    return problems
+
+
+def _timing(times: Sequence[float], problem: str) -> Timing:
+    if problem or not times:
+        return Timing(inf, inf, problem or "was not run")
+    low, high = np.quantile(times, [0.25, 0.75])
+    return Timing(typical_seconds(times), float(high - low) / 2)
