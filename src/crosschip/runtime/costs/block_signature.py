@@ -13,7 +13,10 @@ _DIGITS = 32
 
 
 def signature_of(
-    operations: Sequence[Operation], inputs: Sequence[Operand], outputs: Sequence[Operand]
+    operations: Sequence[Operation],
+    inputs: Sequence[Operand],
+    outputs: Sequence[Operand],
+    form: str = "static",
 ) -> str:
     """Return the signature of operations: a digest, in hexadecimal.
 
@@ -25,8 +28,9 @@ def signature_of(
         operations: the operations, in an executable order.
         inputs: the operands that they read, without constants.
         outputs: the operands that others read.
+        form: the form in which devices get the operations: with static or open sizes.
     """
-    text = "\n".join(_lines(operations, inputs, outputs))
+    text = "\n".join([form, *_lines(operations, inputs, outputs)])
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
 
 
@@ -99,4 +103,3 @@ def _further_words(operation: Operation) -> Iterator[str]:
         for body in operation.bodies:
             outputs = [operand for operand in body.outputs.values() if not operand.is_constant]
             yield f"{{{signature_of(body.operations, list(body.inputs.values()), outputs)}}}"
-

@@ -3,12 +3,13 @@
 Operations are laid out in an executable order, and blocks are ranges of it, so that blocks depend
 on each other without cycles. The order is cut at the tensors that separate the model. A part with
 branches is laid out branch after branch; where nothing separates a large part, it is cut where the
-fewest bytes cross. Then small neighbours are joined, until a block is worth the launch of a segment.
+fewest bytes cross. Then small neighbours are joined until a block is worth a segment's launch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,7 +65,11 @@ class Block:
 
 
 def blocks_of(
-    model: Model, keys: Sequence[Hashable] = (), groups: Sequence[Sequence[int]] = ()
+    model: Model,
+    keys: Sequence[Hashable] = (),
+    groups: Sequence[Sequence[int]] = (),
+    *,
+    form: str = "static",
 ) -> list[Block]:
     """Cut a model into blocks, in an executable order.
 
@@ -73,11 +78,12 @@ def blocks_of(
         keys: a value for each operation; operations of one block have equal values. Empty if all
             are equal.
         groups: disjoint sets of operations, by index, to keep in one block if possible.
+        form: the form in which devices get the model, a part of the signatures.
     """
     if not model.operations:
         return []
     graph = _Graph(model)
-    return [_block(graph, members) for members in _cut(graph, keys, groups)]
+    return [_block(graph, members, form) for members in _cut(graph, keys, groups)]
 
 
 class _Graph:
@@ -278,7 +284,7 @@ class _Layout:
             cuts = candidates[nbytes <= nbytes.min() * _TIE].tolist()
             yield from cuts
             bounds = [start, *(cut + 1 for cut in cuts), end]
-            ranges += zip(bounds, bounds[1:], strict=False)
+            ranges += pairwise(bounds)
 
 
 def _order_units(
@@ -314,13 +320,15 @@ def _cut(
             cuts.update(layout.cuts_within(start, end))
     for start, end in _ranges(cuts, graph.count):
         cuts.update(layout.cuts_within(start, end))
-    return [sorted(layout.order[s:e].tolist()) for s, e in _join(layout, _ranges(cuts, graph.count))]
+    return [
+        sorted(layout.order[s:e].tolist()) for s, e in _join(layout, _ranges(cuts, graph.count))
+    ]
 
 
 def _ranges(cuts: set[int], count: int) -> list[tuple[int, int]]:
     """Return the ranges of positions between cuts."""
     bounds = [0, *(cut + 1 for cut in sorted(cuts) if cut + 1 < count), count]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))
 
 
 def _join(layout: _Layout, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -348,7 +356,7 @@ def _join(layout: _Layout, ranges: Sequence[tuple[int, int]]) -> list[tuple[int,
     return joined
 
 
-def _block(graph: _Graph, members: Sequence[int]) -> Block:
+def _block(graph: _Graph, members: Sequence[int], form: str) -> Block:
     """Return the block of some operations."""
     model = graph.model
     operations = [model.operations[index] for index in members]
@@ -376,7 +384,7 @@ def _block(graph: _Graph, members: Sequence[int]) -> Block:
         tuple(members),
         inputs,
         outputs,
-        signature_of(operations, inputs, outputs),
+        signature_of(operations, inputs, outputs, form),
         sum([graph.work[index] for index in members], Workload()),
         sum(map(graph.nbytes, constants)),
         sum(map(graph.nbytes, inputs)),

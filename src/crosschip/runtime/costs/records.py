@@ -63,8 +63,8 @@ class DeviceRecord:
         version: its version.
         options: the compile options, in words; empty if they are the default.
         machine: the processor and the number of cores.
-        launch: the start of a segment; `None` if it has not been measured. Its bytes are those of
-            inputs and outputs, which are copied if the device does not compute in the host's memory.
+        launch: the start of a segment, and what each byte of a small model's input adds; `None` if
+            it has not been measured.
         transfers: the transfers to other devices, by their names and versions.
         blocks: the blocks, by signature.
     """

@@ -22,7 +22,7 @@ from crosschip.runtime.costs.parts import Values
 from crosschip.runtime.costs.records import BlockRecord, Records
 from crosschip.runtime.costs.sized_model import Shapes, SizedModel
 from crosschip.runtime.costs.transfers import DEFAULT, measure_transfers
-from crosschip.runtime.costs.workload import Workload
+from crosschip.runtime.costs.workload import Workload, nbytes_of
 from crosschip.runtime.placement.queries import Answers
 from crosschip.runtime.placement.search.problem import HOST, PlacementProblem, Tensor
 
@@ -86,10 +86,12 @@ class CostModel:
         self._keys = operation_keys(model, answers)
         groups = joint_groups(answers, self._keys)
         self.blocks: Sequence[Block] = blocks_of(
-            self._sized.static, self._keys, groups, "open" if self._sized.is_open else ""
+            self._sized.static,
+            [(key, index) if _is_unclaimed(key) else key for index, key in enumerate(self._keys)],
+            groups,
+            form="open" if self._sized.is_open else "static",
         )
-        orphans = any(not any(key) for key in self._keys)
-        self.devices = (*answers, *([RUNTIME] if orphans else []))
+        self.devices = (*answers, *([RUNTIME] if any(map(_is_unclaimed, self._keys)) else []))
         self._records = Records(compilation.devices, compilation.options, store)
         self._problems: Mapping[tuple[str, str], str] = {}
 
@@ -160,9 +162,8 @@ class CostModel:
     def tensors(self) -> Sequence[tuple[Operand, Tensor]]:
         """The operands that pass between blocks or to and from the host, and their tensors."""
         model = self._sized.static
-        sources = {operand: HOST for operand in model.inputs.values()}
+        sources = dict.fromkeys(model.inputs.values(), HOST)
         readers: dict[Operand, list[int]] = {}
-        sizes: dict[Operand, int] = {}
         for index, block in enumerate(self.blocks):
             sources |= dict.fromkeys(block.outputs, index)
             for operand in block.inputs:
@@ -199,11 +200,15 @@ class CostModel:
 
     def _takes(self, block: int, device: str) -> bool:
         """Return whether a device takes all operations of a block."""
-        key = self._keys[self.blocks[block].operations[0]]
+        operations = self.blocks[block].operations
         if device == RUNTIME:
-            return not any(key)
+            return _is_unclaimed(self._keys[operations[0]])
+        if not all(map(self._answers[device].takes, operations)):
+            return False
+        members = set(operations)
         return all(
-            self._answers[device].takes(index) for index in self.blocks[block].operations
+            members.isdisjoint(group) or members.issuperset(group)
+            for _, group in self._answers[device].groups
         )
 
     @cached_property
@@ -291,17 +296,44 @@ class CostModel:
         return dialects if dialects.any() else None
 
 
-def operation_keys(model: Model, answers: Mapping[str, Answers]) -> list[tuple[str | None, ...]]:
-    """Return the dialect of each operation on each device; `None` where it declines it."""
+Key = tuple[str | None, ...]
+"""The dialect of an operation on each device; `None` where the device declines it."""
+
+
+def operation_keys(model: Model, answers: Mapping[str, Answers]) -> list[Key]:
+    """Return the dialect of each operation on each device."""
     columns = []
     for device_answers in answers.values():
         column: list[str | None] = []
         for index, support in enumerate(device_answers.supports):
             if support is YES:
-                column.append(_PLAIN)
-            elif device_answers.takes(index):
-                column.append(_PLAIN + (support.dialect if support is not None else ""))
+                column.append("")
+            elif support is not None and device_answers.takes(index):
+                column.append(support.dialect)
             else:
                 column.append(None)
         columns.append(column)
-    return list(zip(*columns, strict=True)) or [()] * len(model.operations)
+    return list(zip(*columns, strict=True)) if columns else [()] * len(model.operations)
+
+
+def joint_groups(answers: Mapping[str, Answers], keys: Sequence[Key]) -> list[Sequence[int]]:
+    """Return disjoint groups of operations that some device runs only as a whole.
+
+    Groups of several devices that overlap are united if one device takes the union; otherwise the
+    groups of the first device stay.
+    """
+    groups: list[set[int]] = []
+    for device_answers in answers.values():
+        for _, members in device_answers.groups:
+            union = set(members)
+            overlapping = [group for group in groups if not group.isdisjoint(union)]
+            union = union.union(*overlapping)
+            if all(_is_unclaimed(column) for column in zip(*(keys[i] for i in union), strict=True)):
+                continue
+            groups = [group for group in groups if group not in overlapping] + [union]
+    return [sorted(group) for group in groups]
+
+
+def _is_unclaimed(key: Key) -> bool:
+    """Return whether no device takes an operation."""
+    return all(dialect is None for dialect in key)

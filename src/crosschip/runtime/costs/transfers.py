@@ -16,6 +16,7 @@ from itertools import permutations
 
 import numpy as np
 
+from crosschip.hal import YES
 from crosschip.ir import Array, Builder, ElementType, Error, Model, TensorType
 from crosschip.ops.standard.activation import Relu
 from crosschip.progress import task
@@ -29,7 +30,6 @@ from crosschip.runtime.placement.assignment import Assignment
 from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.queries import Answers
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.hal import YES
 
 ELEMENTS = (256, 65_536, 1_048_576)
 """The numbers of float32 elements of the tensors."""
@@ -67,14 +67,16 @@ def _fit_chains(
     chains: Sequence[tuple[str, ...]], programs: Mapping[str, Sequence[SegmentProgram]]
 ) -> dict[tuple[str, ...], TransferRecord]:
     """Return the duration of chains of the operator on devices, as a function of bytes."""
-    nbytes = np.array(ELEMENTS) * 4
-    seconds = np.zeros((len(chains), len(ELEMENTS)))
-    for size, elements in enumerate(ELEMENTS):
-        values = [np.zeros(elements, np.float32)]
-        groups = [[_chain_run(chain, size, programs, values)] for chain in chains]
-        for number, (timing,) in enumerate(time_in_turns(groups)):
-            seconds[number, size] = timing.seconds
-    return {chain: _line(nbytes, seconds[number]) for number, chain in enumerate(chains)}
+    nbytes = np.array(ELEMENTS) * 4.0
+    values = [[np.zeros(elements, np.float32)] for elements in ELEMENTS]
+    groups = [
+        [_chain_run(chain, size, programs, values[size]) for size in range(len(ELEMENTS))]
+        for chain in chains
+    ]
+    return {
+        chain: _line(nbytes, np.array([timing.seconds for timing in timings]))
+        for chain, timings in zip(chains, time_in_turns(groups), strict=True)
+    }
 
 
 def _chain_run(
