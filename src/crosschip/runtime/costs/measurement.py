@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from math import inf
 
 from crosschip.ir import BudgetError, Error
 from crosschip.ir.dataclass import dataclass
@@ -49,9 +50,12 @@ class Measurement:
         answers: the devices' answers about the operations, by device.
         compilation: the devices and options.
         records: the records to which durations are added.
+        whole_runs: functions that run the whole model, by device. They are timed together with the
+            blocks, so that other load disturbs both alike.
 
     Attributes:
         problems: why a block has no duration on a device, by signature and device.
+        whole_seconds: the durations of `whole_runs`, by device.
     """
 
     def __init__(
@@ -60,13 +64,16 @@ class Measurement:
         answers: Mapping[str, Answers],
         compilation: Compilation,
         records: Records,
+        whole_runs: Mapping[str, Run],
     ) -> None:
         self._values = values
         self._answers = answers
         self._compilation = compilation
         self._records = records
+        self._whole_runs = whole_runs
         self._compile_seconds: dict[str, list[float]] = {}
         self.problems: dict[tuple[str, str], str] = {}
+        self.whole_seconds: dict[str, float] = {}
 
     def run(self, candidates: Sequence[Candidate], deadline: float) -> None:
         """Measure blocks until the deadline, the first candidates first.
@@ -116,12 +123,22 @@ class Measurement:
                 if part is not None:
                     programs.callback(part.close)
                     parts.setdefault(candidate.device, []).append((candidate, part))
-            groups = [[self._run_of(*pair) for pair in pairs] for pairs in parts.values()]
-            timings = time_in_turns(groups, deadline)
-            for pairs, results in zip(parts.values(), timings, strict=True):
-                for (candidate, _), timing in zip(pairs, results, strict=True):
-                    self._record(candidate, timing)
+            self._time(parts, deadline)
         return done
+
+    def _time(self, parts: Mapping[str, Sequence[tuple[Candidate, Part]]], deadline: float) -> None:
+        """Time the parts on each device, after the whole model, and record the durations."""
+        groups: list[list[Run]] = []
+        for device, pairs in parts.items():
+            runs = [partial(part.run, self._values.of(each.block)) for each, part in pairs]
+            groups.append([self._whole_runs.get(device, _do_nothing), *runs])
+        timings = time_in_turns(groups, deadline)
+        for (device, pairs), (whole, *results) in zip(parts.items(), timings, strict=True):
+            if device in self._whole_runs and not whole.problem:
+                best = self.whole_seconds.get(device, inf)
+                self.whole_seconds[device] = min(best, whole.seconds)
+            for (candidate, _), timing in zip(pairs, results, strict=True):
+                self._record(candidate, timing)
 
     def _lacks_time(self, device: str, deadline: float) -> bool:
         """Return whether a compilation would leave too little time for the runs."""
@@ -148,9 +165,6 @@ class Measurement:
         finally:
             self._compile_seconds.setdefault(device, []).append(time.perf_counter() - begin)
 
-    def _run_of(self, candidate: Candidate, part: Part) -> Run:
-        return partial(part.run, self._values.of(candidate.block))
-
     def _record(self, candidate: Candidate, timing: Timing) -> None:
         block, device = candidate.block, candidate.device
         if timing.problem:
@@ -162,3 +176,7 @@ class Measurement:
         )
         record = BlockRecord(timing.seconds, timing.uncertainty, description)
         self._records.add_block(device, block.signature, record)
+
+
+def _do_nothing() -> None:
+    """Take the place of a whole model that a device does not run."""

@@ -31,8 +31,8 @@ class BlockRecord:
     """The measured duration of a block, run alone between arrays of the host.
 
     Attributes:
-        seconds: the lower quartile of the durations.
-        uncertainty: half of the interquartile range, in seconds.
+        seconds: the lower decile of the durations.
+        uncertainty: the distance of the lower quartile, in seconds.
         description: the work of the block, in words.
     """
 

@@ -21,6 +21,7 @@ from crosschip.runtime.costs.measurement import Candidate, Measurement
 from crosschip.runtime.costs.parts import Values
 from crosschip.runtime.costs.records import BlockRecord, Records
 from crosschip.runtime.costs.sized_model import Shapes, SizedModel
+from crosschip.runtime.costs.timing import Run
 from crosschip.runtime.costs.transfers import DEFAULT, measure_transfers
 from crosschip.runtime.costs.workload import Workload, nbytes_of
 from crosschip.runtime.placement.queries import Answers
@@ -59,6 +60,7 @@ class CostModel:
         answers: each device's answers about all operations of the model, in the devices' order.
         store: the store of measured costs; `None` for none.
         whole_seconds: the measured duration of the whole model, by device.
+        whole_runs: functions that run the whole model, by device, to time it again with the blocks.
         tuning_seconds: the time for measurements.
         shapes: the shapes of the model's inputs in the measurements, by name.
 
@@ -77,10 +79,12 @@ class CostModel:
         whole_seconds: Mapping[str, float],
         tuning_seconds: float,
         shapes: Shapes,
+        whole_runs: Mapping[str, Run] | None = None,
     ) -> None:
         self._compilation = compilation
         self._answers = answers
-        self._whole_seconds = whole_seconds
+        self._whole_seconds = dict(whole_seconds)
+        self._whole_runs = whole_runs or {}
         self._tuning_seconds = tuning_seconds
         self._sized = SizedModel.of(model, shapes)
         self._keys = operation_keys(model, answers)
@@ -99,13 +103,16 @@ class CostModel:
         """Measure transfers, and what blocks are not in the store, within the budget."""
         deadline = time.perf_counter() + self._tuning_seconds
         values = Values(self._sized, self._compilation)
-        measurement = Measurement(values, self._answers, self._compilation, self._records)
+        measurement = Measurement(
+            values, self._answers, self._compilation, self._records, self._whole_runs
+        )
         self._problems = measurement.problems
         try:
             measure_transfers(self._compilation, self._records)
             measurement.run(self._candidates(), deadline)
         finally:
             self._records.save()
+            self._whole_seconds |= measurement.whole_seconds
             for name in ("_calibrations", "_rooflines"):
                 self.__dict__.pop(name, None)
 

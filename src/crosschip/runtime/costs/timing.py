@@ -10,10 +10,13 @@ import numpy as np
 
 from crosschip.ir import Error
 from crosschip.ir.dataclass import dataclass
-from crosschip.runtime.device_timing import typical_seconds, wait_for_idle
+from crosschip.runtime.device_timing import wait_for_idle
 
-ROUNDS = 3
-"""The number of turns of each group of programs."""
+ROUNDS, MORE_ROUNDS = 3, 5
+"""The number of turns of each group of programs, and of further ones if durations vary."""
+
+_STEADY = 0.03
+"""Durations vary if the sum of their uncertainties exceeds this share of their sum."""
 
 TURN_SECONDS = 0.06
 """The least duration of a turn, within the limits of passes."""
@@ -29,8 +32,8 @@ class Timing:
     """The measured duration of a program.
 
     Attributes:
-        seconds: the lower quartile of the durations: the usual one, though other load disturbs.
-        uncertainty: half of the interquartile range.
+        seconds: the lower decile of the durations, which other load disturbs least.
+        uncertainty: the distance of the lower quartile, in seconds.
         problem: why there is no duration; empty if there is one.
     """
 
@@ -54,16 +57,28 @@ def time_in_turns(groups: Sequence[Sequence[Run]], deadline: float = inf) -> lis
     """
     samples: list[list[list[float]]] = [[[] for _ in group] for group in groups]
     problems: dict[tuple[int, int], str] = {}
-    for turn in range(ROUNDS):
+    timings: list[list[Timing]] = []
+    for turn in range(ROUNDS + MORE_ROUNDS):
+        if turn and (time.perf_counter() > deadline or (turn >= ROUNDS and _is_steady(timings))):
+            break
         for number, group in enumerate(groups):
-            if turn and time.perf_counter() > deadline:
-                break
             runs = {i: run for i, run in enumerate(group) if (number, i) not in problems}
             problems |= {(number, i): why for i, why in _turn(runs, samples[number]).items()}
-    return [
-        [_timing(times, problems.get((number, i), "")) for i, times in enumerate(group)]
-        for number, group in enumerate(samples)
-    ]
+        timings = [
+            [_timing(times, problems.get((number, i), "")) for i, times in enumerate(group)]
+            for number, group in enumerate(samples)
+        ]
+    return timings
+
+
+def _is_steady(timings: Sequence[Sequence[Timing]]) -> bool:
+    """Return whether the durations of all groups vary little."""
+    for group in timings:
+        valid = [timing for timing in group if not timing.problem]
+        seconds = sum(timing.seconds for timing in valid)
+        if sum(timing.uncertainty for timing in valid) > _STEADY * seconds:
+            return False
+    return True
 
 
 def _turn(runs: Mapping[int, Run], samples: Sequence[list[float]]) -> dict[int, str]:
@@ -91,5 +106,5 @@ def _turn(runs: Mapping[int, Run], samples: Sequence[list[float]]) -> dict[int, 
 def _timing(times: Sequence[float], problem: str) -> Timing:
     if problem or not times:
         return Timing(inf, inf, problem or "was not run")
-    low, high = np.quantile(times, [0.25, 0.75])
-    return Timing(typical_seconds(times), float(high - low) / 2)
+    usual, quartile = np.quantile(times, [0.1, 0.25], method="lower")
+    return Timing(float(usual), float(quartile - usual))
