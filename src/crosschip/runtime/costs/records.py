@@ -31,7 +31,7 @@ class BlockRecord:
     """The measured duration of a block, run alone between arrays of the host.
 
     Attributes:
-        seconds: the lower decile of the durations.
+        seconds: the shortest of the durations.
         uncertainty: the distance of the lower quartile, in seconds.
         description: the work of the block, in words.
     """

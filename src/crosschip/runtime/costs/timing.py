@@ -15,7 +15,7 @@ from crosschip.runtime.device_timing import wait_for_idle
 ROUNDS, MORE_ROUNDS = 3, 5
 """The number of turns of each group of programs, and of further ones if durations vary."""
 
-_STEADY = 0.03
+_STEADY = 0.05
 """Durations vary if the sum of their uncertainties exceeds this share of their sum."""
 
 TURN_SECONDS = 0.06
@@ -32,7 +32,7 @@ class Timing:
     """The measured duration of a program.
 
     Attributes:
-        seconds: the lower decile of the durations, which other load disturbs least.
+        seconds: the shortest duration: other load only lengthens them.
         uncertainty: the distance of the lower quartile, in seconds.
         problem: why there is no duration; empty if there is one.
     """
@@ -106,5 +106,5 @@ def _turn(runs: Mapping[int, Run], samples: Sequence[list[float]]) -> dict[int, 
 def _timing(times: Sequence[float], problem: str) -> Timing:
     if problem or not times:
         return Timing(inf, inf, problem or "was not run")
-    usual, quartile = np.quantile(times, [0.1, 0.25], method="lower")
-    return Timing(float(usual), float(quartile - usual))
+    shortest = min(times)
+    return Timing(shortest, float(np.quantile(times, 0.25)) - shortest)
