@@ -334,21 +334,23 @@ def _ranges(cuts: set[int], count: int) -> list[tuple[int, int]]:
 def _join(layout: _Layout, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Join neighbours with the same key until each has the least duration, if possible.
 
-    What has no multiply-adds stays with what is before it, as engines fuse it with that.
+    The first operation after multiply-adds stays with these, as engines fuse it with them, and so
+    do further ones if they are small.
     """
     heavy = np.concatenate([[0], np.cumsum(layout.graph.heavy[layout.order])])
     joined: list[tuple[int, int]] = []
-    tail = 0.0  # of light ranges at the end of the last block
+    follows_heavy, tail = False, 0.0  # the duration of light ranges at the end of the last block
     for start, end in ranges:
         seconds, light = layout.seconds(start, end), heavy[end] == heavy[start]
         same = bool(joined) and layout.keys[start] == layout.keys[start - 1]
         small = same and layout.seconds(*joined[-1]) < layout.least
-        if same and (small or (light and tail + seconds < layout.least)):
+        if same and (small or (light and (follows_heavy or tail + seconds < layout.least))):
             joined[-1] = joined[-1][0], end
             tail = tail + seconds if light else 0.0
         else:
             joined.append((start, end))
             tail = 0.0
+        follows_heavy = not light
     if len(joined) > 1 and layout.seconds(*joined[-1]) < layout.least:
         (start, middle), (_, end) = joined[-2:]
         if layout.keys[middle] == layout.keys[middle - 1]:

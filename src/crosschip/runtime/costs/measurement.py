@@ -25,8 +25,11 @@ _BATCH = 24
 _COMPILE_SECONDS = 0.1
 """The assumed duration of the compilation of a block, until one has been compiled."""
 
-_TIMING_SHARE = 0.4
-"""The share of the remaining time that the runs of the compiled blocks may take."""
+_LEAST_RUNS = 3
+"""The number of runs of a block for which there must be time."""
+
+_IDLE_SECONDS = 0.1
+"""The time for the end of the engines' idle threads before the runs on each device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,12 @@ class Candidate:
     Attributes:
         block: the block.
         device: the name of the device.
+        seconds: the expected duration of a run.
     """
 
     block: Block
     device: str
+    seconds: float
 
 
 class Measurement:
@@ -115,9 +120,13 @@ class Measurement:
             return list(batch)
         with ExitStack() as programs:
             parts: dict[str, list[tuple[Candidate, Part]]] = {}
+            reserved = 0.0
             for candidate in batch:
-                if self._lacks_time(candidate.device, deadline):
+                reserve = _LEAST_RUNS * candidate.seconds
+                reserve += 0.0 if candidate.device in parts else _IDLE_SECONDS
+                if self._lacks_time(candidate.device, deadline - reserved - reserve):
                     continue
+                reserved += reserve
                 done.append(candidate)
                 part = self._compile(candidate)
                 if part is not None:
@@ -140,11 +149,11 @@ class Measurement:
             for (candidate, _), timing in zip(pairs, results, strict=True):
                 self._record(candidate, timing)
 
-    def _lacks_time(self, device: str, deadline: float) -> bool:
-        """Return whether a compilation would leave too little time for the runs."""
+    def _lacks_time(self, device: str, end: float) -> bool:
+        """Return whether a compilation is not expected to end in time."""
         before = self._compile_seconds.get(device, [])
         expected = sum(before) / len(before) if before else _COMPILE_SECONDS
-        return time.perf_counter() + expected / (1 - _TIMING_SHARE) > deadline
+        return time.perf_counter() + expected > end
 
     def _compile(self, candidate: Candidate) -> Part | None:
         """Compile a block; record the problem and return `None` if that fails."""

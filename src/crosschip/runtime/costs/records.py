@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
+from math import inf
 
 from crosschip.hal import Options
 from crosschip.hal.capabilities import processor
@@ -92,8 +93,11 @@ class DeviceRecord:
             record = from_plain(cls, json.loads(data))
         except ValueError as error:
             raise ValueError(f"no costs: {error}") from None
-        numbers = [record.launch, *record.transfers.values(), *record.blocks.values()]
-        if any(number is not None and not 0 <= number.seconds < float("inf") for number in numbers):
+        transfers = [*record.transfers.values(), *([record.launch] if record.launch else [])]
+        numbers = [number for each in transfers for number in (each.seconds, each.seconds_per_byte)]
+        for block in record.blocks.values():
+            numbers += block.seconds, block.uncertainty
+        if not all(0 <= number < inf for number in numbers):
             raise ValueError("no costs: a duration is negative or infinite")
         return record
 

@@ -30,6 +30,9 @@ from crosschip.runtime.placement.search.problem import HOST, PlacementProblem, T
 _SLOW = 4.0
 """The factor by which a device may be slower than the fastest to be measured among the first."""
 
+_WHOLE_SHARE = 0.02
+"""The share of the budget that a run of the whole model may take to be timed with the blocks."""
+
 _LEAST_SHARE = 0.05
 """The share of a block's measured duration that remains at least without the launch."""
 
@@ -103,8 +106,14 @@ class CostModel:
         """Measure transfers, and what blocks are not in the store, within the budget."""
         deadline = time.perf_counter() + self._tuning_seconds
         values = Values(self._sized, self._compilation)
+        limit = _WHOLE_SHARE * self._tuning_seconds
+        whole_runs = {
+            name: run
+            for name, run in self._whole_runs.items()
+            if self._whole_seconds.get(name, 0.0) < limit
+        }
         measurement = Measurement(
-            values, self._answers, self._compilation, self._records, self._whole_runs
+            values, self._answers, self._compilation, self._records, whole_runs
         )
         self._problems = measurement.problems
         try:
@@ -189,21 +198,24 @@ class CostModel:
 
     def _candidates(self) -> list[Candidate]:
         """Return the blocks without records, those with the largest share of the time first."""
-        shares: dict[str, float] = {}
+        nominal: dict[str, float] = {}
         first: dict[str, int] = {}
         for index, block in enumerate(self.blocks):
             first.setdefault(block.signature, index)
             seconds = block.work.nominal_seconds
-            shares[block.signature] = shares.get(block.signature, 0.0) + seconds
+            nominal[block.signature] = nominal.get(block.signature, 0.0) + seconds
+        total = sum(nominal.values())
         best = min(self._whole_seconds.values(), default=0.0)
         candidates = []
         for signature, index in first.items():
             able = [name for name in self._answers if self._takes(index, name)]
             for name in able if len(able) > 1 else ():
                 if signature not in self._records[name].blocks:
-                    slowness = self._whole_seconds.get(name, best) / best if best else 1.0
-                    candidates.append((slowness > _SLOW, -shares[signature], index, name))
-        return [Candidate(self.blocks[index], name) for *_, index, name in sorted(candidates)]
+                    whole = self._whole_seconds.get(name, total)
+                    order = whole > _SLOW * (best or whole), -nominal[signature], index, name
+                    seconds = whole * self.blocks[index].work.nominal_seconds / (total or 1.0)
+                    candidates.append((order, Candidate(self.blocks[index], name, seconds)))
+        return [candidate for _, candidate in sorted(candidates, key=lambda pair: pair[0])]
 
     def _takes(self, block: int, device: str) -> bool:
         """Return whether a device takes all operations of a block."""

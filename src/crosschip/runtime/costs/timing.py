@@ -21,7 +21,7 @@ _STEADY = 0.05
 TURN_SECONDS = 0.06
 """The least duration of a turn, within the limits of passes."""
 
-FEWEST_PASSES, MOST_PASSES = 2, 12
+FEWEST_PASSES, MOST_PASSES = 1, 12
 """The limits of the number of times that each program of a group runs in a turn."""
 
 Run = Callable[[], object]
@@ -46,11 +46,11 @@ def time_in_turns(groups: Sequence[Sequence[Run]], deadline: float = inf) -> lis
     """Time programs; the groups alternate, and the programs of a group run one after the other.
 
     So each program finds the caches as a run of all of them leaves them. The first pass of a turn
-    does not count. The first round is made even after the deadline.
+    does not count. After the deadline no turn begins, but each program runs twice in any case.
 
     Args:
         groups: functions that run a program, for each engine.
-        deadline: the value of `time.perf_counter` after which no turn begins.
+        deadline: a value of `time.perf_counter`.
 
     Returns:
         The timing of each program.
@@ -59,11 +59,15 @@ def time_in_turns(groups: Sequence[Sequence[Run]], deadline: float = inf) -> lis
     problems: dict[tuple[int, int], str] = {}
     timings: list[list[Timing]] = []
     for turn in range(ROUNDS + MORE_ROUNDS):
-        if turn and (time.perf_counter() > deadline or (turn >= ROUNDS and _is_steady(timings))):
+        if turn >= ROUNDS and _is_steady(timings):
             break
         for number, group in enumerate(groups):
+            if turn and time.perf_counter() > deadline:
+                return timings
             runs = {i: run for i, run in enumerate(group) if (number, i) not in problems}
-            problems |= {(number, i): why for i, why in _turn(runs, samples[number]).items()}
+            problems |= {
+                (number, i): why for i, why in _turn(runs, samples[number], deadline).items()
+            }
         timings = [
             [_timing(times, problems.get((number, i), "")) for i, times in enumerate(group)]
             for number, group in enumerate(samples)
@@ -81,7 +85,9 @@ def _is_steady(timings: Sequence[Sequence[Timing]]) -> bool:
     return True
 
 
-def _turn(runs: Mapping[int, Run], samples: Sequence[list[float]]) -> dict[int, str]:
+def _turn(
+    runs: Mapping[int, Run], samples: Sequence[list[float]], deadline: float
+) -> dict[int, str]:
     """Run the programs of a group in turn; return the problems of those that fail."""
     wait_for_idle()
     problems: dict[int, str] = {}
@@ -95,7 +101,9 @@ def _turn(runs: Mapping[int, Run], samples: Sequence[list[float]]) -> dict[int, 
     first = time.perf_counter() - begin
     passes = int(min(MOST_PASSES, max(FEWEST_PASSES, TURN_SECONDS / max(first, 1e-6))))
     now = time.perf_counter()
-    for _ in range(passes):
+    for number in range(passes):
+        if number and now > deadline:
+            break
         for run, times in remaining:
             run()
             before, now = now, time.perf_counter()
