@@ -10,7 +10,7 @@ import numpy as np
 from crosschip.ir import Array
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.errors import Error
-from crosschip.runtime.placement.runs import fewest_runs
+from crosschip.runtime.placement.runs import SEARCH_BUDGET, fewest_runs
 from crosschip.runtime.placement.search.transfers import HOST, Tensor, Transfers
 
 
@@ -113,12 +113,17 @@ class PlacementProblem:
         """Return the duration of the launches of segments."""
         return float(sum(self.launch_seconds[devices[segment[0]]] for segment in segments))
 
-    def segments(self, devices: Sequence[int]) -> Sequence[Sequence[int]]:
-        """Return the segments of a placement, as compilation cuts them, by indices of blocks."""
+    def segments(
+        self, devices: Sequence[int], budget: int = SEARCH_BUDGET
+    ) -> Sequence[Sequence[int]]:
+        """Return the segments of a placement, as compilation cuts them, by indices of blocks.
+
+        With a smaller budget, it is faster, and there may be more segments.
+        """
         labels = self.labels(np.asarray(devices, dtype=np.intp))
         if not labels or labels.count(labels[0]) == len(labels):
             return [range(len(labels))] if labels else []
-        return fewest_runs(labels, self.transfers.readers)
+        return fewest_runs(labels, self.transfers.readers, budget)
 
     def labels(self, devices: Array) -> list[str]:
         """Return the device and the dialect of each block; they are equal within a segment."""
