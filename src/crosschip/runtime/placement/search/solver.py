@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Callable, Sequence
 
@@ -23,6 +24,9 @@ from crosschip.runtime.placement.search.problem import PlacementProblem, Solutio
 _MOST_BLOCKS = 1_500
 """The maximum number of blocks for dynamic programming; more are joined to fewer."""
 
+_MOST_STATES = 300
+"""The maximum number of states after each block of a dynamic programme."""
+
 _STATES = 40_000
 """The number of states and blocks of a dynamic programme, in all."""
 
@@ -32,8 +36,14 @@ _BOUNDARIES = (0.0, 0.5, 1.0)
 _STARTS = 6
 """The number of placements that are improved."""
 
-_VISITS_PER_SECOND = 60_000
+_FAILURES = 600
+"""The number of blocks in the orders without improvement after which the search ends."""
+
+_VISITS_PER_SECOND = 75_000
 """The number of blocks in the placements that local search scores, for each second."""
+
+_VISITS_OF_STEP = 35
+"""The number of blocks whose scoring takes as long as a step of dynamic programming."""
 
 _LOCAL_BUDGET = 3_000
 """The task visits of the search for the fewest segments in local search."""
@@ -58,6 +68,25 @@ def solve(problem: PlacementProblem, *, count: int = 3, seconds: float = 2.0) ->
     return _Search(problem, seconds).solve(count)
 
 
+def executable_order(readers: Sequence[Sequence[int]], priorities: Sequence[float]) -> list[int]:
+    """Return a topological order in which ready blocks of lower priority numbers come first."""
+    waiting = [0] * len(readers)
+    for others in readers:
+        for reader in others:
+            waiting[reader] += 1
+    ready = [(priorities[block], block) for block, count in enumerate(waiting) if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, block = heapq.heappop(ready)
+        order.append(block)
+        for reader in readers[block]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, (priorities[reader], reader))
+    return order
+
+
 class _Search:
     """The placements of a problem that were found so far, by their devices."""
 
@@ -71,8 +100,9 @@ class _Search:
         self._objective = Objective(problem, _LOCAL_BUDGET)
         visits = int(_VISITS_PER_SECOND * seconds)
         self._local = LocalSearch(self._objective, visits, self._deadline)
-        self._width = max(8, min(1_000, _STATES // problem.blocks))
+        self._width = max(8, min(_MOST_STATES, _STATES // problem.blocks))
         self._candidates: dict[bytes, tuple[Score, Array]] = {}
+        self._reorders = not self._chain and problem.blocks <= _MOST_BLOCKS
 
     def solve(self, count: int) -> list[Solution]:
         for devices in self._single_devices():
@@ -113,8 +143,9 @@ class _Search:
             return self._large_starts()
         return [*self._along(range(problem.blocks), self._costs), *self._cuts(3)]
 
-    def _along(self, order: Sequence[int], costs: Costs) -> list[Array]:
-        return place_along(self._problem, costs, order, self._width, limited=False)
+    def _along(self, order: Sequence[int], costs: Costs, *, limited: bool = False) -> list[Array]:
+        self._local.visits -= _VISITS_OF_STEP * self._problem.blocks
+        return place_along(self._problem, costs, order, self._width, limited=limited)
 
     def _cuts(self, rounds: int) -> list[Array]:
         start = min(self._single_devices(), key=self._objective.score)
@@ -140,7 +171,7 @@ class _Search:
         if self._problem.blocks <= _MOST_BLOCKS:
             for costs in (penalties.costs(), self._costs):
                 order = range(self._problem.blocks)
-                for devices in place_along(self._problem, costs, order, self._width, limited=True):
+                for devices in self._along(order, costs, limited=True):
                     self._add(devices)
 
     def _with_penalties(self, costs: Costs) -> list[Array]:
@@ -152,24 +183,52 @@ class _Search:
         return [place_by_cuts(self._problem, costs, start, 0.5, 1, self._deadline)]
 
     def _improve(self) -> None:
-        """Improve the best placements by moves, and by dynamic programming along their segments."""
-        for score, devices in self._best()[:_STARTS]:
-            while not self._local.over:
-                devices, score = self._local.improve(devices)
-                self._add(devices)
-                better = min(self._reordered(devices), key=self._add, default=devices)
-                if not self._add(better).improves(score):
-                    break
-                devices = better
+        """Improve the best placements, then the best after random changes."""
+        for _, devices in self._best()[:_STARTS]:
+            self._descend(devices)
+        if self._reorders:
+            self._improve_in_other_orders()
+
+    def _improve_in_other_orders(self) -> None:
+        """Improve the best placement by dynamic programming along orders near that of its segments.
+
+        Blocks that could move to a later or earlier segment do so in some of them.
+        """
+        random = np.random.default_rng(0)
+        failures = 0
+        while failures * self._problem.blocks < _FAILURES and not self._local.over:
+            score, devices = self._best()[0]
+            order = self._order(devices, random.normal(0, 1, self._problem.blocks))
+            for better in self._along(order, self._costs, limited=self._objective.constrained)[:1]:
+                if better.tobytes() not in self._candidates:
+                    self._descend(better)
+            failures = 0 if self._best()[0][0].improves(score) else failures + 1
+
+    def _order(self, devices: Array, noise: Array) -> list[int]:
+        """Return an executable order by the segment of each block plus noise."""
+        segments = self._problem.segments(devices, _LOCAL_BUDGET)
+        ranks = noise.copy()
+        for number, segment in enumerate(segments):
+            ranks[list(segment)] += number
+        return executable_order(self._problem.transfers.readers, ranks.tolist())
+
+    def _descend(self, devices: Array) -> None:
+        """Improve a placement by moves, and by dynamic programming along its segments."""
+        while not self._local.over:
+            devices, score = self._local.improve(devices)
+            self._add(devices)
+            better = min(self._reordered(devices), key=self._add, default=devices)
+            if not self._add(better).improves(score):
+                break
+            devices = better
 
     def _reordered(self, devices: Array) -> list[Array]:
         """Return the best placements with the segments of a placement as the order."""
-        if self._chain or self._problem.blocks > _MOST_BLOCKS:
+        if not self._reorders:
             return []
         segments = self._problem.segments(devices, _LOCAL_BUDGET)
         order = [block for segment in segments for block in segment]
-        limited = self._objective.constrained
-        return place_along(self._problem, self._costs, order, self._width, limited=limited)
+        return self._along(order, self._costs, limited=self._objective.constrained)
 
     def _enumerate(self) -> None:
         """Search for any placement that meets the limits, among many more states."""
