@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -103,4 +104,4 @@ def _readers(source: Array, reader: Array, blocks: int) -> Sequence[Sequence[int
     sources, readers = np.divmod(np.unique(source[inner] * blocks + reader[inner]), max(blocks, 1))
     bounds = np.searchsorted(sources, np.arange(blocks + 1)).tolist()
     flat = readers.tolist()
-    return [flat[first:last] for first, last in zip(bounds, bounds[1:], strict=False)]
+    return [flat[first:last] for first, last in pairwise(bounds)]
