@@ -162,7 +162,7 @@ def test_later_models_use_what_was_measured(tmp_path: Path) -> None:
 
 def test_another_device_version_or_option_is_measured(tmp_path: Path) -> None:
     class Newer(SleepingDevice):
-        version = "2.0"  # type: ignore[assignment]
+        version = "2.0"
 
     cost_model(layers(3), devices(), Cache(tmp_path))
     newer = {n: Newer(n, device.seconds) for n, device in devices().items()}
