@@ -165,7 +165,10 @@ class CostModel:
                     seconds[block, column] = costs.seconds
         nbytes = [block.constant_bytes + block.output_bytes for block in self.blocks]
         latency, seconds_per_byte = self._transfers()
-        launches = [0.0 if name == RUNTIME else self._launch(name) for name in self.devices]
+        launches = [
+            0.0 if name == RUNTIME else self._launch(name) + self._calibrations[name].launch
+            for name in self.devices
+        ]
         return PlacementProblem(
             self.devices,
             seconds,
@@ -248,7 +251,7 @@ class CostModel:
         whole = self._whole(device)
         if whole is None:
             return NOMINAL
-        return Roofline.of_whole(sum((block.work for block in self.blocks), Workload()), whole)
+        return Roofline.of_whole(Workload.total([block.work for block in self.blocks]), whole)
 
     def _whole(self, device: str) -> float | None:
         """Return the duration of the whole model without launch and copies; `None` if unknown."""
@@ -291,7 +294,10 @@ class CostModel:
             ]
         )
         nbytes = np.array([block.input_bytes + block.output_bytes for block in self.blocks])
-        return calibrate(alone, nbytes, self._whole(device), self._host_bytes)
+        whole = self._whole(device)
+        if whole is None:
+            return Calibration(alone)
+        return calibrate(alone, nbytes, self._launch(device), whole, self._host_bytes)
 
     def _launch(self, device: str) -> float:
         return (self._records[device].launch or DEFAULT).seconds
