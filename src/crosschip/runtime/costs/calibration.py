@@ -1,10 +1,10 @@
 """Calibration of blocks' durations with that of the whole model on a device.
 
-A block that runs alone also pays for its borders: engines convert layouts there, do not fuse across
-them, and start more for a real segment than for a small model. So the blocks of a model take longer
-alone than the whole. The excess is charged to the borders, in proportion to a launch and to their
-bytes, as far as each block's duration permits; the rest, and a lack, to all blocks alike.
-Placements then pay for the borders of their segments only.
+A block that runs alone also pays for its boundaries: engines convert layouts there, do not fuse
+across them, and start more for a real segment than for a small model. So the blocks of a model take
+longer alone than the whole. The excess is charged to the boundaries, in proportion to a launch and
+to their bytes, as far as each block's duration permits; the rest, and a lack, to all blocks alike.
+Placements then pay for the boundaries of their segments only.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from crosschip.ir import Array
 from crosschip.ir.dataclass import dataclass
 
 SECONDS_PER_BYTE = 1e-10
-"""The duration of one pass over a byte, which the border of a block takes some times."""
+"""The duration of one pass over a byte, which the boundary of a block takes some times."""
 
 LEAST_SHARE = 0.3
-"""The share of a block's duration alone that its borders leave at least."""
+"""The share of a block's duration alone that its boundaries leave at least."""
 
 _STEPS = 60
-"""The number of bisections for what borders take."""
+"""The number of bisections for what boundaries take."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,23 +31,23 @@ class Calibration:
     """The durations of blocks within segments of a device.
 
     Attributes:
-        seconds: the duration of each block, without borders, [blocks].
+        seconds: the duration of each block, without boundaries, [blocks].
         launch: the seconds that a segment takes besides the launch of a small model.
-        border: the seconds per byte of the inputs and outputs of a segment.
-        residual: the relative difference between the blocks' sum and the whole that borders do not
+        boundary_rate: the seconds per byte of the inputs and outputs of a segment.
+        residual: the relative difference between the blocks' sum and the whole that boundaries do not
             explain.
     """
 
     seconds: Array
     launch: float = 0.0
-    border: float = 0.0
+    boundary_rate: float = 0.0
     residual: float = 0.0
 
 
 def calibrate(
     alone: Array, nbytes: Array, launch: float, whole: float, host_bytes: int
 ) -> Calibration:
-    """Divide the durations of blocks alone into their own and those of their borders.
+    """Divide the durations of blocks alone into their own and those of their boundaries.
 
     Args:
         alone: the duration of each block alone, without the launch, [blocks].

@@ -126,7 +126,8 @@ class CostModel:
             measurement.run(self._candidates(), deadline)
         finally:
             self._records.save()
-            self._whole_seconds |= measurement.whole_seconds
+            for name, seconds in measurement.whole_seconds.items():
+                self._whole_seconds[name] = min(seconds, self._whole_seconds.get(name, seconds))
             for name in ("_calibrations", "_rooflines", "_copy_rates"):
                 self.__dict__.pop(name, None)
 
@@ -281,7 +282,7 @@ class CostModel:
 
     @cached_property
     def _calibrations(self) -> Mapping[str, Calibration]:
-        """The durations of the blocks on each device, and that of its borders."""
+        """The durations of the blocks on each device, and that of its boundaries."""
         return {name: self._calibration(name) for name in self._answers}
 
     def _calibration(self, device: str) -> Calibration:
@@ -313,7 +314,10 @@ class CostModel:
         """Return the latency and seconds per byte from each device or the host to each other."""
         count = len(self.devices)
         latency, per_byte = np.zeros((2, count + 1, count + 1))
-        rates = {n: self._copy_rates[n] + self._calibrations[n].border for n in self._answers}
+        rates = {
+            name: self._copy_rates[name] + self._calibrations[name].boundary_rate
+            for name in self._answers
+        }
         for row, source in enumerate(self.devices):
             rate = rates.get(source, 0.0)
             per_byte[row, :] += rate
