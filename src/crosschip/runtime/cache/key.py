@@ -53,6 +53,15 @@ def automatic_key(
     return content.digest.hexdigest()
 
 
+def costs_key(device: GuardedDevice, options: Options, machine: str) -> str:
+    """Return the key of what blocks cost on a device, with some options, on a machine."""
+    content = _Content()
+    content.add("costs", VERSION, FORMAT_VERSION, machine)
+    content.add_device(device)
+    content.add(canonical(options))
+    return content.digest.hexdigest()
+
+
 def model_key(model: Model, fingerprints: Fingerprints | None = None) -> str:
     """Return a SHA-256, in hexadecimal, of a model with its weights and all names in it."""
     content = _Content(fingerprints)
