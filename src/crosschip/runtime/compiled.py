@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,20 +21,20 @@ from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import CompileReport, Details
-from crosschip.runtime.execution import Plan
+from crosschip.runtime.executable import Executable, Retired
 from crosschip.runtime.guard.devices import GuardedDevice, on_death
 from crosschip.runtime.histogram import Histogram
 from crosschip.runtime.lifetime import TrackedRuns, hold_forever
 from crosschip.runtime.outline import Outline, device_of_operand, find_tensor
-from crosschip.runtime.output_targets import check_targets, holds_buffers, write_output
+from crosschip.runtime.output_targets import check_targets, holds_buffers
 from crosschip.runtime.priority import Priority
 from crosschip.runtime.programs import Awaited, SegmentProgram
-from crosschip.runtime.signature import Signature
 from crosschip.runtime.submissions import Submissions
-from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.compiled_model import Contents
+    from crosschip.runtime.choice import Choice, Move
+    from crosschip.runtime.compile.device_trials import DeviceTrials
     from crosschip.runtime.placement.placement import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
@@ -47,11 +49,10 @@ class CompiledModel(TrackedRuns, Closing):
     """A compiled model, which runs on the devices that it was placed on; thread-safe.
 
     Attributes:
-        report: the report of its compilation.
-        options: the options that it was compiled with.
-        devices: the devices, by name.
-        details: the placement and other information that runs do not need.
+        report: the report of its compilation, and of its moves to faster devices.
         copies: the number and bytes of avoidable copies in its runs.
+        trials: tries other devices in the background; `None` unless it was compiled with
+            `wait=False` and there are any.
     """
 
     def __init__(
@@ -79,21 +80,15 @@ class CompiledModel(TrackedRuns, Closing):
             queue_size: the maximum number of waiting requests.
         """
         super().__init__()
-        self._outline = outline
-        self.details = details
         self.report = report
-        self._programs = tuple(programs)
-        self.devices = dict(devices)
-        self.options = options
-        self._owned: tuple[GuardedDevice, ...] = ()
-        self._substitutes = Substitutes(outline.model.name, details)
+        self.trials: DeviceTrials | None = None
         self.copies = Copies()
+        self._executable = Executable(outline, programs, devices, options, details, self.copies)
+        # Reentrant, because a signal may close the model at any moment.
+        self._moving = threading.RLock()
+        self._retired: list[Retired] = []
+        self._owned: tuple[Closing, ...] = ()
         self._output_names = tuple(outline.model.outputs)
-        self._plan = Plan(outline, programs, self.copies)
-        self._signature = Signature(
-            outline.model.inputs, options.sizes, self.copies, buffers=self._plan.submits
-        )
-        self._execute = self._plan.execute
         self._times = Histogram()
         self._add_time = self._times.add
         self._before: Sequence[SegmentStatistics] = ()
@@ -116,16 +111,108 @@ class CompiledModel(TrackedRuns, Closing):
     @property
     def inputs(self) -> Mapping[str, Operand]:
         """The model's inputs, by name."""
-        return self._outline.model.inputs
+        return self._executable.outline.model.inputs
 
     @property
     def outputs(self) -> Mapping[str, Operand]:
         """The model's outputs, by name."""
-        return self._outline.model.outputs
+        return self._executable.outline.model.outputs
 
-    def own(self, devices: Iterable[GuardedDevice]) -> None:
+    @property
+    def options(self) -> Options:
+        """The options that it was compiled with."""
+        return self._executable.options
+
+    @property
+    def devices(self) -> Mapping[str, GuardedDevice]:
+        """The devices that it runs on, by name."""
+        return self._executable.devices
+
+    @property
+    def details(self) -> Details:
+        """The placement and other information that runs do not need."""
+        return self._executable.details
+
+    @property
+    def owned(self) -> Sequence[Closing]:
+        """The devices that are closed with the model."""
+        return self._owned
+
+    @property
+    def executable(self) -> Executable:
+        """What the next run uses: the programs on the present devices."""
+        return self._executable
+
+    @property
+    def calls(self) -> int:
+        """The number of calls that have been answered."""
+        return self._times.count
+
+    def wait_for_trials(self, seconds: float | None = None) -> bool:
+        """Wait until no other device is being tried, after `compile` with `wait=False`.
+
+        Args:
+            seconds: the maximum number of seconds to wait; `None` for no limit.
+
+        Returns:
+            Whether no device is being tried.
+        """
+        return self.trials is None or self.trials.wait(seconds)
+
+    def observe_calls(self, observe: Callable[[Sequence[Any]], None] | None) -> None:
+        """Call a function with the inputs of each call whose shapes no recent call had.
+
+        Args:
+            observe: the function; `None` to end that.
+        """
+        self._executable.signature.observe = observe
+
+    def own(self, devices: Iterable[Closing]) -> None:
         """Make the model close these devices when it is closed."""
         self._owned = tuple(devices)
+
+    def move_to(self, other: CompiledModel, choice: Choice, move: Move) -> bool:
+        """Run on the devices of another compiled model of the same model from the next run on.
+
+        Runs in progress and open sessions stay on the devices on which they began.
+
+        Args:
+            other: the other model, whose programs this one takes; it must not be used any more.
+            choice: the measurements of the devices.
+            move: the description of the move, for the report.
+
+        Returns:
+            Whether it has moved; not if the model is being closed.
+        """
+        with self._moving:
+            if self._check is not None:
+                return False
+            new, old = other._executable, self._executable
+            new.count_copies(self.copies)
+            new.signature.observe = old.signature.observe
+            self._before = new.segment_statistics()
+            self.report = replace(
+                other.report,
+                milliseconds=self.report.milliseconds,
+                choice=choice,
+                moves=(*self.report.moves, move),
+            )
+            self._retired.append(Retired(old))
+            self._executable = new
+        return True
+
+    def close_unused(self) -> bool:
+        """Close programs of earlier devices that no run and no session uses any more.
+
+        Returns:
+            Whether all such programs are closed.
+        """
+        with self._moving:
+            unused = [retired for retired in self._retired if not retired.is_used]
+            self._retired = [retired for retired in self._retired if retired not in unused]
+        for retired in unused:
+            retired.close()
+        return not self._retired
 
     def run(
         self,
@@ -161,16 +248,17 @@ class CompiledModel(TrackedRuns, Closing):
         begin = perf_counter()
         try:
             self._running.append(None)  # inside `try`, since a signal may interrupt after it
-            arrays = self._signature.arrange(inputs)
-            if outputs is not None or keep or (self._plan.submits and holds_buffers(inputs)):
+            executable = self._executable
+            arrays = executable.arrange(inputs)
+            if outputs is not None or keep or (executable.submits and holds_buffers(inputs)):
                 if self._check is not None:
                     self._check()
                 targets = check_targets(self.outputs, outputs, keep)
-                results = self._run_to_targets(arrays, targets, keep)
+                results = executable.run_to_targets(arrays, targets, keep)
             else:
-                results = dict(zip(self._output_names, self._execute(arrays), strict=True))
+                results = dict(zip(self._output_names, executable.execute(arrays), strict=True))
         except (DeviceLost, OutOfRange) as error:
-            results = self._substitutes.after(error).run(inputs, outputs, keep)
+            results = executable.substitutes.after(error).run(inputs, outputs, keep)
         finally:
             self._running.pop()
         self._add_time(perf_counter() - begin)
@@ -204,12 +292,13 @@ class CompiledModel(TrackedRuns, Closing):
         if self._check is not None:
             self._check()
         targets = check_targets(self.outputs, outputs, keep)
-        work = partial(self._run_request, self._signature.arrange(inputs), targets, keep)
+        executable = self._executable
+        work = partial(self._run_request, executable, executable.arrange(inputs), targets, keep)
         return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from inputs in order or by name; return a single output bare."""
-        outputs = tuple(self.run(self._signature.named(inputs, named)).values())
+        outputs = tuple(self.run(self._executable.signature.named(inputs, named)).values())
         return outputs[0] if len(outputs) == 1 else outputs
 
     def session(
@@ -238,10 +327,7 @@ class CompiledModel(TrackedRuns, Closing):
 
         if self._check is not None:
             self._check()
-        runner = Runner(
-            self, self._outline, self._programs, self.options.sizes,
-            self.copies, self._substitutes, self._run_counted,
-        )  # fmt: skip
+        runner = Runner(self, self._executable, self._run_counted)
         session = Session(runner, state, start)
         self._sessions.add(session)
         return session
@@ -259,7 +345,9 @@ class CompiledModel(TrackedRuns, Closing):
             DeviceError: the device does not have enough memory.
         """
         operand = find_tensor(name, self.inputs, self.outputs)
-        device = self.devices[device_of_operand(operand, self._outline, self.devices)]
+        executable = self._executable
+        name_of_device = device_of_operand(operand, executable.outline, executable.devices)
+        device = executable.devices[name_of_device]
         return device.allocate(operand.type.element_type, concrete(name, shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
@@ -274,8 +362,9 @@ class CompiledModel(TrackedRuns, Closing):
             InputError: the shapes do not fit the model.
             CompileError: a device failed to compile for them.
         """
-        sizes = self._signature.checked_sizes(shapes)
-        for program in self._programs:
+        executable = self._executable
+        sizes = executable.signature.checked_sizes(shapes)
+        for program in executable.programs:
             program.prepare(sizes)
 
     def statistics(self) -> Statistics:
@@ -286,7 +375,7 @@ class CompiledModel(TrackedRuns, Closing):
         from crosschip.runtime.statistics import Statistics  # imported late: runs do not need it
 
         calls, latency = self._times.latency()
-        segments = self._segment_statistics()
+        segments = self._executable.segment_statistics()
         before = dict(enumerate(self._before))
         counted = [s.since(before[i]) if i in before else s for i, s in enumerate(segments)]
         return Statistics(calls, latency, counted)
@@ -295,10 +384,7 @@ class CompiledModel(TrackedRuns, Closing):
         """Reset `statistics`; no run may be in progress."""
         self._times = Histogram()
         self._add_time = self._times.add
-        self._before = self._segment_statistics()
-
-    def _segment_statistics(self) -> list[SegmentStatistics]:
-        return [statistics for program in self._programs for statistics in program.statistics()]
+        self._before = self._executable.segment_statistics()
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
@@ -320,16 +406,17 @@ class CompiledModel(TrackedRuns, Closing):
         from crosschip.runtime.profiling.timed_runs import check_counts, profile_runs
 
         check_counts(runs, warm_up)
-        whole = None if self._check is not None else self._substitutes.whole()
+        executable = self._executable
+        whole = None if self._check is not None else executable.substitutes.whole()
         if whole is not None:
             return whole.profile(inputs, runs=runs, warm_up=warm_up)
         try:
             self._running.append(None)
             if self._check is not None:
                 self._check()
-            arrange, sizes = self._signature.arrange, self.options.sizes
+            placement, sizes = executable.details.placement(), executable.options.sizes
             return profile_runs(
-                self.placement, self._programs, inputs, sizes, arrange, runs, warm_up
+                placement, executable.programs, inputs, sizes, executable.arrange, runs, warm_up
             )
         finally:
             self._running.pop()
@@ -383,42 +470,65 @@ class CompiledModel(TrackedRuns, Closing):
     def close(self) -> None:
         """Wait for runs, accepted requests and cache writes, and release programs and devices.
 
-        A closed model cannot be run.
+        It also waits for the compilation for another device that runs in the background, and ends
+        the trials. A closed model cannot be run.
         """
+        if self.trials is not None:
+            self.trials.release()
         self._requests.close()
         self.stop(_refuse_closed)
+        if self.trials is not None:
+            self.trials.join()
         while self._running:
             time.sleep(_CLOSING_POLL_SECONDS)
         for session in self._sessions:
             session.close()
-        self._substitutes.close()
-        programs, owned = self._programs, self._owned
-        self._programs, self._owned = (), ()
-        for program in programs:
-            program.close()
+        executables: list[Closing] = [self._executable, *self._retired]
+        owned = self._owned
+        self._retired, self._owned = [], ()
+        for executable in executables:
+            executable.close()
         for device in owned:
             device.close()
         background_writer.wait()
 
+    def stop(self, check: Callable[[], None]) -> None:
+        with self._moving:
+            self._check = check
+            self._executable.check_before(check)
+
+    def stop_trials(self, seconds: float) -> None:
+        if self.trials is not None:
+            self.trials.release()
+            self.trials.join(seconds)
+
+    @property
+    def devices_on_trial(self) -> Collection[str]:
+        return () if self.trials is None else self.trials.devices_in_use
+
     @property
     def name(self) -> str:
         """The model's name."""
-        return self._outline.model.name
+        return self._executable.outline.model.name
 
     def after_fork(self, refuse: Callable[[], None] | None) -> None:
         self._running = []
+        self._moving = threading.RLock()
         self._requests.after_fork()
-        self._substitutes.after_fork()
+        self._executable.substitutes.after_fork()
+        if self.trials is not None:
+            self.trials.after_fork()
         for session in self._sessions:
             session.after_fork()
         if refuse is not None:
             self.stop(refuse)
             # Their destructors would wait for threads that this process lacks.
-            hold_forever((self._programs, self._owned, self._plan))
-            self._programs, self._owned = (), ()
+            hold_forever((self._executable, self._retired, self._owned))
+            self._executable.programs = ()
+            self._retired, self._owned = [], ()
 
     def __repr__(self) -> str:
-        return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
+        return f"<CompiledModel {self.name}: {self.placement.summary()}>"
 
     def _repr_html_(self) -> str:
         from crosschip.runtime.placement.descriptions import placement_html
@@ -449,10 +559,12 @@ class CompiledModel(TrackedRuns, Closing):
             self._running.append(None)
             if self._check is not None:
                 self._check()
-            identity = self.details.identity()
+            executable = self._executable
+            details = executable.details
             return compiled_contents(
-                self.placement, self._programs, self.devices, self.options, identity
-            )
+                details.placement(), executable.programs, executable.devices, executable.options,
+                details.identity(),
+            )  # fmt: skip
         finally:
             self._running.pop()
 
@@ -463,40 +575,24 @@ class CompiledModel(TrackedRuns, Closing):
 
     def _run_request(
         self,
+        executable: Executable,
         values: Sequence[Array],
         outputs: Mapping[str, Array | Buffer],
         keep: Collection[str],
         awaited: Awaited,
     ) -> dict[str, Any]:
-        """Run on checked inputs; cancel when no caller waits for the outputs any more."""
+        """Run on inputs that were checked for an executable; see `Executable.run_request`."""
         begin = perf_counter()
+        if executable is not self._executable:  # moved while the request waited
+            executable = self._executable
+            values = executable.arrange(dict(zip(self.inputs, values, strict=True)))
         try:
-            if outputs or keep or self._plan.submits:
-                results = self._run_to_targets(values, outputs, keep, awaited)
-            else:
-                arrays = self._plan.execute_while(values, awaited)
-                results = dict(zip(self._output_names, arrays, strict=True))
+            results = executable.run_request(values, outputs, keep, awaited)
         except (DeviceLost, OutOfRange) as error:
             inputs = dict(zip(self.inputs, values, strict=True))
-            results = self._substitutes.after(error).run(inputs, outputs or None, keep)
+            results = executable.substitutes.after(error).run(inputs, outputs or None, keep)
         self._add_time(perf_counter() - begin)
         return results
-
-    def _run_to_targets(
-        self,
-        values: Sequence[Array],
-        outputs: Mapping[str, Array | Buffer],
-        keep: Collection[str],
-        awaited: Awaited | None = None,
-    ) -> dict[str, Any]:
-        """Run with input buffers, or with outputs that have targets or stay on devices."""
-        names = self._output_names
-        by_index = {index: outputs[name] for index, name in enumerate(names) if name in outputs}
-        results = self._plan.execute_values(values, by_index, awaited)
-        return {
-            name: write_output(name, value, outputs.get(name), self.copies, is_kept=name in keep)
-            for name, value in zip(names, results, strict=True)
-        }
 
 
 def _refuse_closed() -> None:

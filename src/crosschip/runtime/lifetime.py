@@ -13,13 +13,13 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from crosschip.hal import Forking
-from crosschip.ir import Array, DeviceError
+from crosschip.ir import DeviceError
 
 if TYPE_CHECKING:
     from crosschip.runtime.guard.devices import GuardedDevice
@@ -29,8 +29,6 @@ _EXIT_SECONDS = 30.0
 """The seconds that the end of the process waits for runs that are under way."""
 
 _LOOK_SECONDS = 0.001
-
-Execute = Callable[[Sequence[Array]], Sequence[Array]]
 
 _MODELS: WeakSet[TrackedRuns] = WeakSet()
 _unusable: frozenset[str] = frozenset()
@@ -46,14 +44,9 @@ class TrackedRuns(ABC):
     """Base of a compiled model: counts its current runs, and refuses runs after `stop`.
 
     Instances that have called `_track` are handled at forks and at the end of the process.
-
-    Attributes:
-        devices: the devices, by name.
     """
 
-    devices: Mapping[str, GuardedDevice]
     _requests: Submissions
-    _execute: Execute
 
     def __init__(self) -> None:
         # An entry for each run in progress; adding and removing one takes no lock.
@@ -74,24 +67,31 @@ class TrackedRuns(ABC):
         """The name of the model."""
 
     @property
+    @abstractmethod
+    def devices(self) -> Mapping[str, GuardedDevice]:
+        """The devices, by name."""
+
+    @property
+    @abstractmethod
+    def devices_on_trial(self) -> Collection[str]:
+        """The names of the devices that another thread compiles for or measures at present."""
+
+    @property
     def runs_under_way(self) -> int:
         """The number of runs in progress, in all threads."""
         return len(self._running) + self._requests.running
 
+    @abstractmethod
     def stop(self, check: Callable[[], None]) -> None:
         """Call a function before each later run, which may refuse the run by an error.
 
         Args:
             check: the function; if it returns, the run goes on.
         """
-        execute = self._execute
 
-        def checked(arrays: Sequence[Array]) -> Sequence[Array]:
-            check()
-            return execute(arrays)
-
-        self._check = check
-        self._execute = checked
+    @abstractmethod
+    def stop_trials(self, seconds: float) -> None:
+        """End the trials of other devices, and wait for their thread for a number of seconds."""
 
     def finish_requests(self, seconds: float) -> None:
         """Accept no more requests, and wait for the accepted ones.
@@ -155,6 +155,7 @@ def _after_fork() -> None:
         for name, device in model.devices.items()
         if device.capabilities.forking is not Forking.ALWAYS
     }
+    _unusable |= {_library(name) for model in models for name in model.devices_on_trial}
     for model in models:
         refuse = None
         for name, device in model.devices.items():
@@ -171,6 +172,7 @@ def _finish_runs() -> None:
     ending = threading.get_ident()
     end = time.monotonic() + _EXIT_SECONDS
     for model in models:
+        model.stop_trials(end - time.monotonic())
         model.finish_requests(end - time.monotonic())
         model.stop(partial(_wait_for_end, model, ending))
     while any(model.runs_under_way for model in models) and time.monotonic() < end:
