@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -14,17 +13,17 @@ from weakref import WeakSet, finalize
 
 from crosschip.hal import Buffer, DeviceLost, Options
 from crosschip.hal.device import OutOfRange
-from crosschip.ir import Array, InputError, Operand
+from crosschip.ir import Array, InputError
 from crosschip.ir.closing import Closing
 from crosschip.ir.shape_binding import concrete
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.cache import background_writer
-from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import CompileReport, Details
-from crosschip.runtime.executable import Executable, Retired
+from crosschip.runtime.executable import Executable
 from crosschip.runtime.guard.devices import GuardedDevice, on_death
 from crosschip.runtime.histogram import Histogram
-from crosschip.runtime.lifetime import TrackedRuns, hold_forever
+from crosschip.runtime.lifetime import hold_forever
+from crosschip.runtime.movable_model import MovableModel
 from crosschip.runtime.outline import Outline, device_of_operand, find_tensor
 from crosschip.runtime.output_targets import check_targets, holds_buffers
 from crosschip.runtime.priority import Priority
@@ -33,27 +32,17 @@ from crosschip.runtime.submissions import Submissions
 
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.compiled_model import Contents
-    from crosschip.runtime.choice import Choice, Move
-    from crosschip.runtime.compile.device_trials import DeviceTrials
-    from crosschip.runtime.placement.placement import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
-    from crosschip.runtime.statistics import SegmentStatistics, Statistics
+    from crosschip.runtime.statistics import Statistics
 
 _DEFAULT_IN_FLIGHT = 2
 _CLOSING_POLL_SECONDS = 0.001
 
 
-class CompiledModel(TrackedRuns, Closing):
-    """A compiled model, which runs on the devices that it was placed on; thread-safe.
-
-    Attributes:
-        report: the report of its compilation, and of its moves to faster devices.
-        copies: the number and bytes of avoidable copies in its runs.
-        trials: tries other devices in the background; `None` unless it was compiled with
-            `wait=False` and there are any.
-    """
+class CompiledModel(MovableModel, Closing):
+    """A compiled model, which runs on the devices that it was placed on; thread-safe."""
 
     def __init__(
         self,
@@ -79,19 +68,11 @@ class CompiledModel(TrackedRuns, Closing):
                 programs were compiled for, and at least two.
             queue_size: the maximum number of waiting requests.
         """
-        super().__init__()
-        self.report = report
-        self.trials: DeviceTrials | None = None
-        self.copies = Copies()
-        self._executable = Executable(outline, programs, devices, options, details, self.copies)
-        # Reentrant, because a signal may close the model at any moment.
-        self._moving = threading.RLock()
-        self._retired: list[Retired] = []
+        super().__init__(outline, programs, devices, options, report, details)
         self._owned: tuple[Closing, ...] = ()
         self._output_names = tuple(outline.model.outputs)
         self._times = Histogram()
         self._add_time = self._times.add
-        self._before: Sequence[SegmentStatistics] = ()
         self._sessions: WeakSet[Session] = WeakSet()
         at_once = in_flight or max(options.in_flight, _DEFAULT_IN_FLIGHT)
         self._requests = Submissions(outline.model.name, at_once, queue_size)
@@ -99,120 +80,14 @@ class CompiledModel(TrackedRuns, Closing):
         finalize(self, self._requests.release)
         self._track()
 
-    @property
-    def placement(self) -> Placement:
-        """The placement with reasons; read from the cache on first use if it is stored there.
-
-        Raises:
-            ModelFileError: the cache no longer has it.
-        """
-        return self.details.placement()
-
-    @property
-    def inputs(self) -> Mapping[str, Operand]:
-        """The model's inputs, by name."""
-        return self._executable.outline.model.inputs
-
-    @property
-    def outputs(self) -> Mapping[str, Operand]:
-        """The model's outputs, by name."""
-        return self._executable.outline.model.outputs
-
-    @property
-    def options(self) -> Options:
-        """The options that it was compiled with."""
-        return self._executable.options
-
-    @property
-    def devices(self) -> Mapping[str, GuardedDevice]:
-        """The devices that it runs on, by name."""
-        return self._executable.devices
-
-    @property
-    def details(self) -> Details:
-        """The placement and other information that runs do not need."""
-        return self._executable.details
-
-    @property
-    def owned(self) -> Sequence[Closing]:
-        """The devices that are closed with the model."""
-        return self._owned
-
-    @property
-    def executable(self) -> Executable:
-        """What the next run uses: the programs on the present devices."""
-        return self._executable
+    def own(self, devices: Iterable[Closing]) -> None:
+        """Make the model close these devices, too, when it is closed."""
+        self._owned += tuple(devices)
 
     @property
     def calls(self) -> int:
         """The number of calls that have been answered."""
         return self._times.count
-
-    def wait_for_trials(self, seconds: float | None = None) -> bool:
-        """Wait until no other device is being tried, after `compile` with `wait=False`.
-
-        Args:
-            seconds: the maximum number of seconds to wait; `None` for no limit.
-
-        Returns:
-            Whether no device is being tried.
-        """
-        return self.trials is None or self.trials.wait(seconds)
-
-    def observe_calls(self, observe: Callable[[Sequence[Any]], None] | None) -> None:
-        """Call a function with the inputs of each call whose shapes no recent call had.
-
-        Args:
-            observe: the function; `None` to end that.
-        """
-        self._executable.signature.observe = observe
-
-    def own(self, devices: Iterable[Closing]) -> None:
-        """Make the model close these devices when it is closed."""
-        self._owned = tuple(devices)
-
-    def move_to(self, other: CompiledModel, choice: Choice, move: Move) -> bool:
-        """Run on the devices of another compiled model of the same model from the next run on.
-
-        Runs in progress and open sessions stay on the devices on which they began.
-
-        Args:
-            other: the other model, whose programs this one takes; it must not be used any more.
-            choice: the measurements of the devices.
-            move: the description of the move, for the report.
-
-        Returns:
-            Whether it has moved; not if the model is being closed.
-        """
-        with self._moving:
-            if self._check is not None:
-                return False
-            new, old = other._executable, self._executable
-            new.count_copies(self.copies)
-            new.signature.observe = old.signature.observe
-            self._before = new.segment_statistics()
-            self.report = replace(
-                other.report,
-                milliseconds=self.report.milliseconds,
-                choice=choice,
-                moves=(*self.report.moves, move),
-            )
-            self._retired.append(Retired(old))
-            self._executable = new
-        return True
-
-    def close_unused(self) -> bool:
-        """Close programs of earlier devices that no run and no session uses any more.
-
-        Returns:
-            Whether all such programs are closed.
-        """
-        with self._moving:
-            unused = [retired for retired in self._retired if not retired.is_used]
-            self._retired = [retired for retired in self._retired if retired not in unused]
-        for retired in unused:
-            retired.close()
-        return not self._retired
 
     def run(
         self,
@@ -473,12 +348,10 @@ class CompiledModel(TrackedRuns, Closing):
         It also waits for the compilation for another device that runs in the background, and ends
         the trials. A closed model cannot be run.
         """
-        if self.trials is not None:
-            self.trials.release()
+        self.stop_trials()
         self._requests.close()
         self.stop(_refuse_closed)
-        if self.trials is not None:
-            self.trials.join()
+        self.wait_for_trials()
         while self._running:
             time.sleep(_CLOSING_POLL_SECONDS)
         for session in self._sessions:
@@ -491,25 +364,6 @@ class CompiledModel(TrackedRuns, Closing):
         for device in owned:
             device.close()
         background_writer.wait()
-
-    def stop(self, check: Callable[[], None]) -> None:
-        with self._moving:
-            self._check = check
-            self._executable.check_before(check)
-
-    def stop_trials(self, seconds: float) -> None:
-        if self.trials is not None:
-            self.trials.release()
-            self.trials.join(seconds)
-
-    @property
-    def devices_on_trial(self) -> Collection[str]:
-        return () if self.trials is None else self.trials.devices_in_use
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._executable.outline.model.name
 
     def after_fork(self, refuse: Callable[[], None] | None) -> None:
         self._running = []

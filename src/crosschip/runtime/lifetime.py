@@ -31,6 +31,7 @@ _EXIT_SECONDS = 30.0
 _LOOK_SECONDS = 0.001
 
 _MODELS: WeakSet[TrackedRuns] = WeakSet()
+_ENGINE_THREADS: WeakSet[threading.Thread] = WeakSet()
 _unusable: frozenset[str] = frozenset()
 """The devices whose libraries cannot be used in this process, as it was forked during a run."""
 
@@ -57,9 +58,7 @@ class TrackedRuns(ABC):
     def _track(self) -> None:
         """Finish the model's runs at the end of the process, and handle it after forks."""
         _MODELS.add(self)
-        # atexit runs the last registration first, so before that of engines, which are loaded.
-        atexit.unregister(_finish_runs)
-        atexit.register(_finish_runs)
+        _register()
 
     @property
     @abstractmethod
@@ -90,8 +89,8 @@ class TrackedRuns(ABC):
         """
 
     @abstractmethod
-    def stop_trials(self, seconds: float) -> None:
-        """End the trials of other devices, and wait for their thread for a number of seconds."""
+    def stop_trials(self) -> None:
+        """Begin no more trials of other devices, and end those in progress soon."""
 
     def finish_requests(self, seconds: float) -> None:
         """Accept no more requests, and wait for the accepted ones.
@@ -112,6 +111,19 @@ class TrackedRuns(ABC):
         Args:
             refuse: raises the error that refuses each run; `None` if the model can be run.
         """
+
+
+def start_engine_thread(thread: threading.Thread) -> None:
+    """Start a thread that calls engines, and that the end of the process waits for."""
+    _ENGINE_THREADS.add(thread)
+    _register()
+    thread.start()
+
+
+def _register() -> None:
+    # atexit runs the last registration first, so before that of engines, which are loaded.
+    atexit.unregister(_finish_runs)
+    atexit.register(_finish_runs)
 
 
 def check_device(name: str) -> None:
@@ -155,7 +167,13 @@ def _after_fork() -> None:
         for name, device in model.devices.items()
         if device.capabilities.forking is not Forking.ALWAYS
     }
-    _unusable |= {_library(name) for model in models for name in model.devices_on_trial}
+    _unusable |= {
+        _library(name)
+        for model in models
+        for name in model.devices_on_trial
+        if name not in model.devices
+        or model.devices[name].capabilities.forking is not Forking.ALWAYS
+    }
     for model in models:
         refuse = None
         for name, device in model.devices.items():
@@ -172,7 +190,10 @@ def _finish_runs() -> None:
     ending = threading.get_ident()
     end = time.monotonic() + _EXIT_SECONDS
     for model in models:
-        model.stop_trials(end - time.monotonic())
+        model.stop_trials()
+    for thread in list(_ENGINE_THREADS):
+        thread.join(max(0.0, end - time.monotonic()))
+    for model in models:
         model.finish_requests(end - time.monotonic())
         model.stop(partial(_wait_for_end, model, ending))
     while any(model.runs_under_way for model in models) and time.monotonic() < end:

@@ -26,6 +26,7 @@ from crosschip.runtime.compile.first_ready import Built, FirstReady
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.executable import Executable
+from crosschip.runtime.lifetime import start_engine_thread
 from crosschip.runtime.placement.log_messages import SLOWEST
 
 FASTER = 0.97
@@ -82,6 +83,7 @@ class DeviceTrials:
         self._failed: dict[str, Trial] = {}
         self._built: dict[str, CompiledModel] = {}
         self._rounds = 0
+        self._is_measuring = False
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -112,17 +114,13 @@ class DeviceTrials:
         """End the trials as soon as possible."""
         self._stop.set()
 
-    def join(self, seconds: float | None = None) -> None:
-        """Wait for the end of the thread, after `release`."""
-        self.wait(seconds)
-
     @property
     def devices_in_use(self) -> Collection[str]:
         """The names of the devices that are compiled for or measured at present."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             return ()
-        return {*self._others.active, *self._built}
+        return [n for n in self._candidates.names if self._is_measuring or n != self._device]
 
     def after_fork(self) -> None:
         """End the trials in a forked process, which lacks their thread."""
@@ -139,11 +137,9 @@ class DeviceTrials:
             if alive or self._stop.is_set() or self._rounds >= MOST_ROUNDS:
                 return
             self._rounds += 1
-            self._thread = threading.Thread(
-                target=self._work, name="crosschip trials", daemon=True
-            )
+            self._thread = threading.Thread(target=self._work, name="crosschip trials", daemon=True)
             with suppress(RuntimeError):  # there can be no more threads: the process is ending
-                self._thread.start()
+                start_engine_thread(self._thread)
 
     def _work(self) -> None:
         try:
@@ -225,7 +221,9 @@ class DeviceTrials:
         runs = {self._device: _runner(self._model().executable, self._check)}
         for name, built in self._built.items():
             runs[name] = _runner(built.executable, self._check)
+        self._is_measuring = True
         measured = measure(runs, [values for _, values in samples], self._give_way)
+        self._is_measuring = False
         self._check()
         count = len(samples)
         for name, trial in measured.items():

@@ -83,4 +83,4 @@ def _try_others(
     compiled: CompiledModel, device: str, candidates: Candidates, ready: FirstReady
 ) -> None:
     DeviceTrials(compiled, device, candidates, ready, compiled.report.choice)
-    compiled.own([*compiled.owned, candidates])
+    compiled.own([candidates])

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from crosschip.ir import BudgetError, Error
 from crosschip.runtime.compile.candidates import Candidates
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.lifetime import start_engine_thread
 
 STAGGER_SECONDS = 3.0
 """The seconds after which the compilation for the next device begins beside the others."""
@@ -42,11 +43,6 @@ class FirstReady:
         self._abandoned = False
         self._lock = threading.Lock()
         self.results: dict[str, Built] = {}
-
-    @property
-    def active(self) -> frozenset[str]:
-        """The names of the devices that are being compiled for."""
-        return frozenset(self._active)
 
     def first(self) -> tuple[str, CompiledModel] | None:
         """Return the name of the device that is ready first, and the model compiled for it.
@@ -129,7 +125,9 @@ class FirstReady:
         self._active.add(name)
         # With the context, in which the files that are read are recorded.
         run, title = copy_context().run, f"crosschip compiling for {name}"
-        threading.Thread(target=run, args=(self._work, name), name=title, daemon=True).start()
+        start_engine_thread(
+            threading.Thread(target=run, args=(self._work, name), name=title, daemon=True)
+        )
 
     def _work(self, name: str) -> None:
         result = self._build(name)

@@ -82,9 +82,7 @@ class Plans:
         self._entry = Entry(key, "plan", VERSION, "", 0)
 
     @classmethod
-    def of(
-        cls, source: Any, request: CompileRequest, store: Store, kind: str = ""
-    ) -> Plans | None:
+    def of(cls, source: Any, request: CompileRequest, store: Store, kind: str = "") -> Plans | None:
         """Return the lookup for a call; `None` if the call can have no plan.
 
         That is so for models in memory, for devices that are instances or in other processes, and
