@@ -62,6 +62,11 @@ class CallSamples:
         if choice.on_calls:
             self.tested.append((*choice.shapes.values(),))
 
+    def are_like(self, choice: Choice) -> bool:
+        """Return whether a choice was measured on calls, and no sample's shapes are far from it."""
+        measured = (*choice.shapes.values(),)
+        return choice.on_calls and not any(is_far(key, measured) for key, _ in self.recent())
+
     def recent(self) -> list[tuple[ShapeKey, list[Array]]]:
         """Return the samples with their shapes, the oldest first."""
         with self._lock:

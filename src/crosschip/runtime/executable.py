@@ -112,6 +112,11 @@ class Executable(Closing):
             for name, value in zip(names, results, strict=True)
         }
 
+    @property
+    def compiles_shapes(self) -> bool:
+        """Whether a run with other shapes than earlier ones compiles."""
+        return any(program.compilers for program in self.programs)
+
     def segment_statistics(self) -> list[SegmentStatistics]:
         """Return the statistics of each segment and of its bodies."""
         return [statistics for program in self.programs for statistics in program.statistics()]

@@ -66,7 +66,7 @@ class Candidates(Closing):
         self._lock = threading.Lock()
         self.all_names = tuple(devices)
         fast = [name for name in devices if base_name(name) != SLOWEST]
-        self.names = sorted(fast, key=startup_seconds)
+        self.names = sorted(fast, key=lambda name: _startup_seconds(devices[name]))
 
     @classmethod
     def of(
@@ -203,6 +203,10 @@ class Candidates(Closing):
             self._owned.push(opening.pop_all())
         name = next(iter(prepared.devices))  # and not the host of custom operators
         return replace(prepared, devices={name: prepared.devices[name]})
+
+
+def _startup_seconds(device: str | Device) -> float:
+    return startup_seconds(device) if isinstance(device, str) else device.startup_seconds
 
 
 def _by_name(devices: Any, *, isolate: bool) -> dict[str, str | Device] | None:

@@ -4,7 +4,7 @@ One thread compiles the model for the other devices, one after the other, and me
 of the inputs of recent calls. If another device is faster, the model moves there. Threads do not
 run at a low priority: the engines' threads, which they start, would keep it after the move, and a
 thread of low priority that holds the interpreter's lock delays all others. Instead, measurements
-wait for moments without calls.
+wait for moments without calls, and the interpreter's threads take shorter turns.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from crosschip.runtime.device_timing import measure
 from crosschip.runtime.executable import Executable
 from crosschip.runtime.lifetime import start_engine_thread
 from crosschip.runtime.placement.log_messages import SLOWEST
+from crosschip.runtime.short_turns import short_turns
 
 FASTER = 0.97
 """The factor by which another device's time must be smaller for a move."""
@@ -44,8 +45,12 @@ _SAMPLE_SECONDS = 10.0
 _GIVE_WAY_SECONDS = 0.02
 """The time that a run of a measurement waits for a moment without calls."""
 
-_RELEASE_SECONDS = 5.0
+_RELEASE_SECONDS = 1.0
 """The time to wait until no run uses the previous device; later it is closed with the model."""
+
+_COMPILES_SHAPES = (
+    "compiles for each set of shapes, which would delay calls; pass `shapes` to have it measured"
+)
 
 _LOOK_SECONDS = 0.0005
 _POLL_SECONDS = 0.01
@@ -90,6 +95,7 @@ class DeviceTrials:
         self._samples = CallSamples(self._begin)
         self._is_dynamic = any(o.type.static_shape is None for o in compiled.inputs.values())
         self._start = time.monotonic()
+        self._reads_choice = choice is None
         if choice is not None:
             self._samples.add_tested(choice)
         compiled.trials = self
@@ -145,7 +151,8 @@ class DeviceTrials:
         try:
             if self._rounds == 1:
                 self._await_call()
-            self._try_devices()
+            with short_turns():
+                self._try_devices()
         except Stopped:
             pass
         except BaseException as error:  # reported, since the model goes on without it
@@ -165,8 +172,9 @@ class DeviceTrials:
         """Compile for the other devices and measure them; move to the fastest."""
         automatic = self._candidates.automatic()
         self._check()
-        stored = automatic.stored_choice() if self._rounds == 1 else None
-        if stored is not None and (stored.on_calls or not self._is_dynamic):
+        stored = automatic.stored_choice() if self._reads_choice else None
+        self._reads_choice = False
+        if stored is not None and (not self._is_dynamic or self._samples.are_like(stored)):
             first = stored.order[0]
             if first != self._device:
                 self._add(first, self._build(first))
@@ -201,7 +209,11 @@ class DeviceTrials:
     def _add(self, name: str, result: Built) -> None:
         """Add what a device was compiled to, or its error."""
         if isinstance(result, CompiledModel):
-            self._built[name] = result
+            if self._is_dynamic and result.executable.compiles_shapes:
+                result.close()
+                self._failed[name] = Trial(name, whole=True, reason=_COMPILES_SHAPES)
+            else:
+                self._built[name] = result
         elif isinstance(result, Error):
             logger.info("%s: %s", self._model().name, result)
             self._failed[name] = self._candidates.trial_of(name, result)
