@@ -31,6 +31,34 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """The move of a compiled model to a faster device while it ran.
+
+    Attributes:
+        source: the name of the device that ran it before.
+        destination: the name of the device that has run it since.
+        milliseconds_before: the time of a run on the former.
+        milliseconds_after: the time of a run on the latter.
+        calls: the number of calls that had been answered before.
+        seconds: the time since `compile` returned.
+    """
+
+    source: str
+    destination: str
+    milliseconds_before: float
+    milliseconds_after: float
+    calls: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"moved from {self.source} to {self.destination} after {self.seconds:.2f} s and "
+            f"{self.calls} calls: {self.milliseconds_before:.3g} ms → "
+            f"{self.milliseconds_after:.3g} ms a call"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The measurements of devices, in the order of preference.
 
@@ -40,11 +68,13 @@ class Choice:
             measured.
         problem: why no device was measured although several run the whole model, and what to do;
             empty if there is no such problem.
+        on_calls: whether the inputs were those of the program's calls.
     """
 
     trials: tuple[Trial, ...]
     shapes: Mapping[str, tuple[int, ...]]
     problem: str = ""
+    on_calls: bool = False
 
     @property
     def order(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
 from crosschip.hal import Options
@@ -101,9 +101,13 @@ class Automatic:
             except Error as error:
                 logger.warning("%s: %s; measuring again", self._model.name, error)
         choice, compiled = self._measure_devices(build, count)
+        self.store_choice(choice)
+        return choice, compiled
+
+    def store_choice(self, choice: Choice) -> None:
+        """Store a choice for later compilations."""
         if self._store is not None:
             self._store.write(self._entry, choice.to_bytes())
-        return choice, compiled
 
     def _measure_devices(
         self, build: Build, count: Callable[[str], int]
@@ -120,7 +124,7 @@ class Automatic:
                         self._build_whole(name, build, count, whole, trials)
                     compiling.advance()
             measured, shapes, problem = self._measure_whole(whole)
-            ranked = sorted((trials | measured).values(), key=self._rank)
+            ranked = self.rank((trials | measured).values())
             choice = Choice(tuple(ranked), shapes, problem)
             return choice, whole.pop(choice.order[0], None)
         finally:
@@ -141,7 +145,7 @@ class Automatic:
         except BudgetError:
             raise
         except UnsupportedError:
-            trials[name] = self._partial_trial(name, count(name))
+            trials[name] = partial_trial(name, count(name), len(self._model.operations))
         except Error as error:
             trials[name] = Trial(name, reason=str(error))
 
@@ -182,9 +186,9 @@ class Automatic:
         argument = as_argument(shortest(types, shapes))
         return f"{problem}; compile it with shapes that it runs at, as in {argument}"
 
-    def _partial_trial(self, name: str, operations: int) -> Trial:
-        reason = f"runs {operations} of {len(self._model.operations)} operations"
-        return Trial(name, operations=operations, reason=reason)
+    def rank(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return trials in the order of preference."""
+        return sorted(trials, key=self._rank)
 
     def _rank(self, trial: Trial) -> tuple[object, ...]:
         """Order devices that run the whole model by speed, then others by their operations."""
@@ -197,3 +201,9 @@ class Automatic:
             -trial.operations,
             self._names.index(trial.device),
         )
+
+
+def partial_trial(name: str, supported: int, operations: int) -> Trial:
+    """Return the trial of a device that runs only some of a model's operations."""
+    reason = f"runs {supported} of {operations} operations"
+    return Trial(name, operations=supported, reason=reason)

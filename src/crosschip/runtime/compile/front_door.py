@@ -36,6 +36,7 @@ def compile(
     placement: PlacementOptions | None = None,
     cache: CacheArgument | CacheOptions = True,
     budget: Budget | None = None,
+    wait: bool = True,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and return a model that can be run.
 
@@ -60,6 +61,11 @@ def compile(
             `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for none.
             `CacheOptions` has its size, and tokens for whole compiled models.
         budget: the largest cost of compiling without the devices' work; `None` for the default.
+        wait: whether to wait until the devices have been compiled for and measured. If not, the
+            model runs on the device that is ready first; the others are tried in the background,
+            and the model moves to the fastest between two runs. A list then names the devices to
+            choose from. It waits if no device runs the whole model, and if `placement` moves
+            operations.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
@@ -78,8 +84,19 @@ def compile(
     )
     options = CacheOptions.of(cache)
     store = open_store(options.location, options.size, options.token)
-    plans = None if store is None or options.token else Plans.of(model, request, store)
+    waits = wait or bool(options.token)
+    # With a list, plans of both kinds differ: waiting, the order decides.
+    kind = "" if waits or devices == "auto" else "the fastest"
+    plans = None if store is None or options.token else Plans.of(model, request, store, kind)
     compiled = None if plans is None else plans.find()
+    if not waits:
+        # Imported late: importing the compiler takes longer than finding a plan.
+        from crosschip.runtime.compile.early_answer import begin_trials, compile_first
+
+        if compiled is None:
+            compiled = compile_first(model, request, store, plans)
+        else:
+            begin_trials(compiled, model, request, store, plans)
     if compiled is None:
         # Imported late: importing the compiler takes longer than finding a plan.
         from crosschip.runtime.compile.task import compile_model
@@ -91,6 +108,8 @@ def compile(
         log(messages(compiled.placement))
     milliseconds = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=milliseconds)
+    if compiled.trials is not None:
+        compiled.trials.start()
     return compiled
 
 

@@ -88,6 +88,30 @@ def compile_substitute(
     return compiled
 
 
+def compile_alone(
+    prepared: Preparation,
+    store: Store | None,
+    fingerprints: Fingerprints,
+    substitute: Callable[[str | None], CompiledModel],
+) -> CompiledModel:
+    """Compile a model for the only device of its preparation, which the caller closes.
+
+    Args:
+        prepared: the prepared request.
+        store: the store of compiled programs; `None` for none.
+        fingerprints: the fingerprints of the model's constants, for all keys.
+        substitute: compiles the model for other devices without a lost one, or, for `None`, without
+            conditions on inputs.
+
+    Raises:
+        Error: as for `crosschip.compile`.
+    """
+    task = _Task(
+        prepared, False, store, automatic=False, fingerprints=fingerprints, substitute=substitute
+    )
+    return task.compile(store)
+
+
 def explain_model(source: Model | Any, request: CompileRequest, store: Store | None) -> Placement:
     """Place a model without compiling it; see `crosschip.explain`.
 
@@ -141,6 +165,8 @@ class _Task:
         automatic: whether the order of the devices is measured.
         conditions: whether devices may get operations that they compute right for some inputs only.
         fingerprints: the fingerprints of the model's constants, for all keys.
+        substitute: compiles the model for devices that the prepared request lacks; see
+            `compile_alone`.
     """
 
     prepared: Preparation
@@ -149,6 +175,7 @@ class _Task:
     automatic: bool
     conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    substitute: Callable[[str | None], CompiledModel] | None = None
 
     def compile(self, store: Store | None) -> CompiledModel:
         """Compile the model; programs that a store holds are loaded."""
@@ -214,7 +241,7 @@ class _Task:
 
         choice, compiled = auto.choose(
             lambda name: compile_for([name]),
-            lambda name: _count_supported(self.prepared, devices[name]),
+            lambda name: count_supported(self.prepared, devices[name]),
         )
         if compiled is None:
             compiled = compile_for(choice.order)
@@ -230,13 +257,15 @@ class _Task:
         placement.settings = engine_settings(compilation.devices, prepared.options)
         placement.in_float = prepared.mixed.operations
         words = [item.cache for item in built]
-        several = len(prepared.devices) > 1
+        without: Callable[[str], CompiledModel] | None = self.substitute
+        unconditional: Callable[[], CompiledModel] | None = None
+        if self.substitute is not None:
+            unconditional = partial(self.substitute, None)
+        elif len(prepared.devices) > 1:
+            without = self.compile_without
+            unconditional = self.compile_without_conditions if self.conditions else None
         details = Details(
-            lambda: placement,
-            self._identify,
-            self.compile_without if several else None,
-            self.compile_without_conditions if several and self.conditions else None,
-            cache_entries(built),
+            lambda: placement, self._identify, without, unconditional, cache_entries(built)
         )
         return assemble(
             placement,
@@ -284,7 +313,7 @@ def _identity(
     return Identity(token or request[:_TOKEN_DIGITS], key, request)
 
 
-def _count_supported(prepared: Preparation, device: GuardedDevice) -> int:
+def count_supported(prepared: Preparation, device: GuardedDevice) -> int:
     """Count the operations of the model that a device supports."""
     model = prepared.model
     with cost_limit(model.name, prepared.request.budget):
@@ -298,5 +327,5 @@ def _order_devices(prepared: Preparation, choice: Choice | None) -> Mapping[str,
     devices = prepared.devices
     if choice is not None:
         return {name: devices[name] for name in choice.order}
-    counts = {name: _count_supported(prepared, device) for name, device in devices.items()}
+    counts = {name: count_supported(prepared, device) for name, device in devices.items()}
     return dict(sorted(devices.items(), key=lambda item: (item[0] == SLOWEST, -counts[item[0]])))
