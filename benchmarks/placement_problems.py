@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import Array
-from crosschip.runtime.placement.search.problem import PlacementProblem
+from crosschip.runtime.placement.search.problem import Assignment, PlacementProblem
 from crosschip.runtime.placement.search.transfers import HOST, Tensor
 
 _CHUNK = 50_000
@@ -72,7 +72,7 @@ def _tensors(random: np.random.Generator, blocks: int, chain: bool) -> tuple[Ten
         Tensor(block, tuple(reading) or (HOST,), size)
         for block, (reading, size) in enumerate(zip(readers, sizes[1:], strict=True))
     ]
-    return (Tensor(HOST, first, sizes[0]), *between)
+    return (Tensor(HOST, first, sizes[0]), *between) if blocks else ()
 
 
 def _constrained(random: np.random.Generator, problem: PlacementProblem) -> PlacementProblem:
@@ -175,9 +175,7 @@ class _Enumeration:
             self._upper = min(self._upper, self._problem.predicted_seconds(placed[row]))
         return self._upper
 
-    def _extend(
-        self, placed: Array, seconds: Array, launches: Array
-    ) -> tuple[Array, Array, Array]:
+    def _extend(self, placed: Array, seconds: Array, launches: Array) -> tuple[Array, Array, Array]:
         """Place the next block on each device, and drop what cannot be less than the bound."""
         problem, block, count = self._problem, placed.shape[1], len(self._problem.devices)
         device = np.tile(np.arange(count), len(placed))
@@ -206,3 +204,24 @@ class _Enumeration:
         # Placements that could be better by less than a rounding error are dropped as well.
         alive = bound < self._upper * (1 - 1e-9)
         return placed[alive], seconds[alive], launches[alive]
+
+
+def violations(problem: PlacementProblem, devices: Assignment) -> list[str]:
+    """Return the constraints that a placement violates, computed in plain Python."""
+    result = []
+    occupied = dict.fromkeys(problem.devices, 0)
+    for block, device in enumerate(devices):
+        if np.isinf(problem.seconds[block, device]):
+            result.append(f"block {block} on {problem.devices[device]}")
+        if problem.memory is not None:
+            occupied[problem.devices[device]] += int(problem.memory[block, device])
+    result += [
+        f"{occupied[name]} bytes on {name}"
+        for name, limit in problem.memory_limits.items()
+        if occupied[name] > limit
+    ]
+    if problem.max_segments is not None:
+        count = len(problem.segments(devices))
+        if count > problem.max_segments:
+            result.append(f"{count} segments")
+    return result

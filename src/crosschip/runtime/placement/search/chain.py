@@ -1,4 +1,4 @@
-"""Exact dynamic programme for a chain: each block reads the block before it, and perhaps the host."""
+"""Exact dynamic programme for a chain: each block reads the block before it and the host only."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def is_chain(problem: PlacementProblem, costs: Costs) -> bool:
     return bool((readers == sources + 1).all() and linked[1:].all())
 
 
-def place_chain(problem: PlacementProblem, costs: Costs) -> Array:
-    """Return the cheapest placement of a chain; up to 64 segments may be the maximum.
+def place_chain(problem: PlacementProblem, costs: Costs) -> list[Array]:
+    """Return the cheapest placement of a chain, none if the maximum of segments allows none.
 
-    Memory limits do not count, except by penalties.
+    Memory limits do not count, except by penalties, and so does a maximum above 64 segments.
     """
     steps = _transitions(problem, costs)
     changed = _changes(problem)
     most = problem.max_segments or 0
     layers = most if 0 < most <= _MAXIMUM_LAYERS else 1
     if layers == 1 and most != 1:
-        return _trace(*_one_layer(costs.blocks, costs.launches, steps))
-    return _trace(*_layers(costs.blocks, costs.launches, steps, changed, layers))
+        return _one_layer(costs.blocks, costs.launches, steps)
+    return _layers(costs.blocks, costs.launches, steps, changed, layers)
 
 
 def _changes(problem: PlacementProblem) -> Array:
@@ -42,7 +42,8 @@ def _changes(problem: PlacementProblem) -> Array:
     labels = devices + np.zeros((problem.blocks, 1))
     if problem.dialects is not None:
         labels = labels + len(devices) * problem.dialects
-    return labels[:-1, :, None] != labels[1:, None, :]
+    changes: Array = labels[:-1, :, None] != labels[1:, None, :]
+    return changes
 
 
 def _transitions(problem: PlacementProblem, costs: Costs) -> Array:
@@ -55,8 +56,8 @@ def _transitions(problem: PlacementProblem, costs: Costs) -> Array:
     return steps
 
 
-def _one_layer(blocks: Array, launches: Array, steps: Array) -> tuple[int, list[Array]]:
-    """Return the last state of the cheapest placement, and the state before each."""
+def _one_layer(blocks: Array, launches: Array, steps: Array) -> list[Array]:
+    """Return the cheapest placement; a state is the device of the last block."""
     cost = blocks[0] + launches
     columns = np.arange(blocks.shape[1])
     previous: list[Array] = []
@@ -65,13 +66,13 @@ def _one_layer(blocks: Array, launches: Array, steps: Array) -> tuple[int, list[
         origin = sums.argmin(axis=0)
         previous.append(origin)
         cost = sums[origin, columns] + block
-    return int(cost.argmin()), previous
+    return _trace(cost, previous)
 
 
 def _layers(
     blocks: Array, launches: Array, steps: Array, changed: Array, layers: int
-) -> tuple[int, list[Array]]:
-    """Do the same with a state for each device and number of segments up to `layers`."""
+) -> list[Array]:
+    """Return the cheapest placement; a state is the last device and the number of segments."""
     count = blocks.shape[1]
     cost = np.full((layers, count), np.inf)
     cost[0] = blocks[0] + launches
@@ -85,13 +86,15 @@ def _layers(
         layer = np.arange(layers * count) // count - best // count
         previous.append(np.maximum(layer, 0) * count + best % count)
         cost = flat[best, np.arange(layers * count)].reshape(layers, count) + block
-    return int(cost.argmin()), previous
+    return _trace(cost, previous)
 
 
-def _trace(last: int, previous: list[Array]) -> Array:
-    """Return the devices that lead to the last state."""
-    states = [last]
+def _trace(cost: Array, previous: list[Array]) -> list[Array]:
+    """Return the devices that lead to the cheapest last state, none if it is infinite."""
+    if np.isinf(cost).all():
+        return []
+    states = [int(cost.argmin())]
     for origin in reversed(previous):
         states.append(int(origin[states[-1]]))
     states.reverse()
-    return np.array(states, dtype=np.intp)
+    return [np.array(states, dtype=np.intp) % cost.shape[-1]]

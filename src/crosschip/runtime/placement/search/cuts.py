@@ -104,7 +104,8 @@ def _expand(
     graph.add_sink(nodes, now)
     inner &= further > 0
     graph.add_arcs(nodes[inner], source[inner], further[inner])
-    return graph.sink_side() & (devices != device)
+    moved: Array = graph.sink_side() & (devices != device)
+    return moved
 
 
 class _Graph:

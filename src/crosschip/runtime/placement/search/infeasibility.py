@@ -38,8 +38,8 @@ def check_feasible(problem: PlacementProblem) -> None:
     total = problem.limits.sum()
     if least > total:
         raise InfeasibleError(
-            f"the blocks need at least {least:,} bytes, {least - int(total):,} more than the memory "
-            f"limits of all devices"
+            f"the blocks need at least {least:,} bytes, {least - int(total):,} more than the "
+            f"memory limits of all devices"
         )
 
 
@@ -51,8 +51,8 @@ def explain_excess(problem: PlacementProblem, score: Score, devices: Array) -> I
     ):
         if occupied > limit:
             reasons.append(
-                f"{name} would need {int(occupied):,} bytes, {int(occupied - limit):,} more than its "
-                f"limit of {int(limit):,}"
+                f"{name} would need {int(occupied):,} bytes, {int(occupied - limit):,} more than "
+                f"its limit of {int(limit):,}"
             )
     if problem.max_segments is not None and score.segments > problem.max_segments:
         reasons.append(

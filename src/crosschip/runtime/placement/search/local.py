@@ -34,7 +34,7 @@ class LocalSearch:
         return self.visits <= 0 or self._deadline()
 
     def improve(self, devices: Array) -> tuple[Array, Score]:
-        """Return a placement that no move makes better, or the best so far at the end of the time."""
+        """Return a placement that no move makes better, or the best when the search must end."""
         score = self._score(devices)
         while not self.over:
             better = self._best_block_move(devices, score)
@@ -114,6 +114,34 @@ class LocalSearch:
             if len(group) > 1 and tuple(group) not in yielded:
                 yielded.add(tuple(group))
                 yield group
+
+
+def free_memory(objective: Objective, devices: Array) -> Array:
+    """Return a placement with blocks moved from devices above their memory limit to others.
+
+    The blocks that move are those that become slowest by the least for each byte. Devices may stay
+    above their limit if no moves help.
+    """
+    problem, memory = objective.problem, objective.problem.memory
+    if memory is None:
+        return devices
+    devices = devices.copy()
+    room = problem.limits - problem.occupied(devices)
+    for device in np.flatnonzero(room < 0).tolist():
+        seconds = move_seconds(problem, devices)
+        blocks = np.flatnonzero((devices == device) & (memory[:, device] > 0))
+        ratios = np.maximum(seconds[blocks], 0) / memory[blocks, device][:, None]
+        ratios[:, device] = np.inf
+        for move in np.argsort(ratios, axis=None, kind="stable").tolist():
+            row, target = divmod(move, len(problem.devices))
+            block = blocks[row]
+            if room[device] >= 0 or np.isinf(ratios[row, target]):
+                break
+            if devices[block] == device and memory[block, target] <= room[target]:
+                devices[block] = target
+                room[device] += memory[block, device]
+                room[target] -= memory[block, target]
+    return devices
 
 
 def connected(devices: Array, readers: Sequence[Sequence[int]]) -> list[list[int]]:

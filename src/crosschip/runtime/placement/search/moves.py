@@ -30,9 +30,9 @@ def _differences(problem: PlacementProblem, devices: Array, blocks: Array, costs
     now = np.take_along_axis(blocks, devices[:, None], axis=1)
     if np.isinf(now).any():
         now = np.where(np.isinf(now), 0.0, now)
-    result = np.append(blocks - now, np.zeros((1, count)), axis=0)
+    result: Array = np.append(blocks - now, np.zeros((1, count)), axis=0)
     locations = np.append(devices, count)
-    tensor, source, reader = transfers.tensor, transfers.source, transfers.reader
+    tensor, reader = transfers.tensor, transfers.reader
     destination = locations[reader]
     pairs = tensor * (count + 1) + destination
     tensors = len(transfers.sources)
@@ -51,7 +51,8 @@ def _differences(problem: PlacementProblem, devices: Array, blocks: Array, costs
     sent = np.einsum("td,tsd->ts", (readers[inner] > 0).astype(float), costs[inner])[:, :count]
     sent -= sent[np.arange(len(inner)), origins[inner]][:, None]
     _add_rows(result, transfers.sources[inner], sent)
-    return result[:host]
+    moves: Array = result[:host]
+    return moves
 
 
 def _add_rows(result: Array, index: Array, rows: Array) -> None:

@@ -13,6 +13,9 @@ from crosschip.ir.errors import Error
 from crosschip.runtime.placement.runs import SEARCH_BUDGET, fewest_runs
 from crosschip.runtime.placement.search.transfers import HOST, Tensor, Transfers
 
+Assignment = Sequence[int] | Array
+"""The device of each block, by index."""
+
 
 class InfeasibleError(Error):
     """No placement meets the constraints; the message names the constraint and what is missing."""
@@ -91,7 +94,7 @@ class PlacementProblem:
         """The memory limit of each device in bytes, infinite without one, [devices]."""
         return np.array([self.memory_limits.get(name, np.inf) for name in self.devices])
 
-    def predicted_seconds(self, devices: Sequence[int]) -> float:
+    def predicted_seconds(self, devices: Assignment) -> float:
         """Return the duration of one run with each block on a device, by index.
 
         It is the sum of the blocks, the transfers (a tensor goes once to each other device that
@@ -101,21 +104,17 @@ class PlacementProblem:
             devices, self.segments(devices)
         )
 
-    def seconds_without_launches(self, devices: Sequence[int]) -> float:
+    def seconds_without_launches(self, devices: Assignment) -> float:
         """Return the duration of the blocks and the transfers."""
         assigned = np.asarray(devices, dtype=np.intp)
         blocks = float(self.seconds[np.arange(self.blocks), assigned].sum())
         return blocks + self.transfers.seconds(assigned)
 
-    def seconds_of_launches(
-        self, devices: Sequence[int], segments: Sequence[Sequence[int]]
-    ) -> float:
+    def seconds_of_launches(self, devices: Assignment, segments: Sequence[Sequence[int]]) -> float:
         """Return the duration of the launches of segments."""
         return float(sum(self.launch_seconds[devices[segment[0]]] for segment in segments))
 
-    def segments(
-        self, devices: Sequence[int], budget: int = SEARCH_BUDGET
-    ) -> Sequence[Sequence[int]]:
+    def segments(self, devices: Assignment, budget: int = SEARCH_BUDGET) -> Sequence[Sequence[int]]:
         """Return the segments of a placement, as compilation cuts them, by indices of blocks.
 
         With a smaller budget, it is faster, and there may be more segments.
@@ -133,7 +132,7 @@ class PlacementProblem:
         dialects = self.dialects[np.arange(self.blocks), devices].tolist()
         return [f"{name} {dialect}" for name, dialect in zip(names, dialects, strict=True)]
 
-    def occupied(self, devices: Sequence[int]) -> Array:
+    def occupied(self, devices: Assignment) -> Array:
         """Return the bytes that the blocks occupy on each device, [devices]."""
         assigned = np.asarray(devices, dtype=np.intp)
         if self.memory is None:
@@ -173,4 +172,12 @@ class Alternative:
     transfers: int
 
 
-__all__ = ["HOST", "Alternative", "InfeasibleError", "PlacementProblem", "Solution", "Tensor"]
+__all__ = [
+    "HOST",
+    "Alternative",
+    "Assignment",
+    "InfeasibleError",
+    "PlacementProblem",
+    "Solution",
+    "Tensor",
+]

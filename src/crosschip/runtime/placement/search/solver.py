@@ -11,18 +11,26 @@ import numpy as np
 from crosschip.ir import Array
 from crosschip.runtime.placement.runs import SEARCH_BUDGET
 from crosschip.runtime.placement.search.chain import is_chain, place_chain
-from crosschip.runtime.placement.search.coarsening import coarsen
 from crosschip.runtime.placement.search.costs import Costs
 from crosschip.runtime.placement.search.cuts import place_by_cuts
 from crosschip.runtime.placement.search.frontier import place_along
 from crosschip.runtime.placement.search.infeasibility import check_feasible, explain_excess
-from crosschip.runtime.placement.search.local import LocalSearch
+from crosschip.runtime.placement.search.local import LocalSearch, free_memory
 from crosschip.runtime.placement.search.objective import Objective, Score
 from crosschip.runtime.placement.search.penalties import Penalties
 from crosschip.runtime.placement.search.problem import PlacementProblem, Solution
 
-_MOST_BLOCKS = 1_500
-"""The maximum number of blocks for dynamic programming; more are joined to fewer."""
+_MOST_BLOCKS = 5_000
+"""The maximum number of blocks for dynamic programming and local search."""
+
+_MANY_BLOCKS = 20_000
+"""The number of blocks above which there is one minimum cut of each device only."""
+
+_ROUNDS = 2
+"""The maximum number of expansions of each device by minimum cuts."""
+
+_EXTRA_LAUNCHES = (0.0, 1.0, 3.0)
+"""How many launches more each segment of a chain costs, so that some placements have few."""
 
 _MOST_STATES = 300
 """The maximum number of states after each block of a dynamic programme."""
@@ -94,10 +102,10 @@ class _Search:
         end = time.monotonic() + seconds
         self._deadline: Callable[[], bool] = lambda: time.monotonic() > end
         self._problem = problem
-        self._seconds = seconds
         self._costs = Costs.of(problem)
         self._chain = is_chain(problem, self._costs)
-        self._objective = Objective(problem, _LOCAL_BUDGET)
+        small = problem.blocks <= _MOST_BLOCKS
+        self._objective = Objective(problem, _LOCAL_BUDGET if small else SEARCH_BUDGET)
         visits = int(_VISITS_PER_SECOND * seconds)
         self._local = LocalSearch(self._objective, visits, self._deadline)
         self._width = max(8, min(_MOST_STATES, _STATES // problem.blocks))
@@ -105,9 +113,10 @@ class _Search:
         self._reorders = not self._chain and problem.blocks <= _MOST_BLOCKS
 
     def solve(self, count: int) -> list[Solution]:
-        for devices in self._single_devices():
+        singles = sorted(self._single_devices(), key=self._problem.seconds_without_launches)
+        for devices in singles if self._problem.blocks <= _MANY_BLOCKS else singles[:2]:
             self._add(devices)
-        for devices in self._starts():
+        for devices in self._starts(singles[0]):
             self._add(devices)
         if self._objective.constrained and self._best()[0][0].excess > 0:
             self._penalize()
@@ -134,32 +143,36 @@ class _Search:
         allowed = np.isfinite(self._problem.seconds)
         return [np.where(allowed[:, device], device, fastest) for device in devices]
 
-    def _starts(self) -> list[Array]:
-        """Return good placements that need not keep the limits."""
+    def _starts(self, start: Array) -> list[Array]:
+        """Return good placements that need not keep the limits.
+
+        Args:
+            start: the placement that minimum cuts start from.
+        """
         problem = self._problem
         if self._chain:
-            return [place_chain(problem, self._costs)]
+            launch = float(problem.launch_seconds.max())
+            costs = [Costs.of(problem, None, factor * launch) for factor in _EXTRA_LAUNCHES]
+            return [devices for each in costs for devices in place_chain(problem, each)]
+        cuts = self._cuts(start)
         if problem.blocks > _MOST_BLOCKS:
-            return self._large_starts()
-        return [*self._along(range(problem.blocks), self._costs), *self._cuts(3)]
+            return cuts
+        return [*self._along(range(problem.blocks), self._costs), *cuts]
 
     def _along(self, order: Sequence[int], costs: Costs, *, limited: bool = False) -> list[Array]:
         self._local.visits -= _VISITS_OF_STEP * self._problem.blocks
         return place_along(self._problem, costs, order, self._width, limited=limited)
 
-    def _cuts(self, rounds: int) -> list[Array]:
-        start = min(self._single_devices(), key=self._objective.score)
+    def _cuts(self, start: Array) -> list[Array]:
+        """Return placements by minimum cuts."""
+        boundaries = _BOUNDARIES if self._problem.blocks <= _MANY_BLOCKS else _BOUNDARIES[1:2]
         return [
-            place_by_cuts(self._problem, self._costs, start, boundary, rounds, self._deadline)
-            for boundary in _BOUNDARIES
+            place_by_cuts(self._problem, self._costs, start, boundary, _ROUNDS, self._deadline)
+            for boundary in boundaries
         ]
 
-    def _large_starts(self) -> list[Array]:
-        """Return placements by cuts, and the best of them after joining blocks."""
-        return self._cuts(3)
-
     def _penalize(self) -> None:
-        """Add placements whose limits are kept by penalties, and those that keep them in each step."""
+        """Add placements that keep limits by penalties, and those that keep them in each step."""
         penalties = Penalties(self._problem)
         for costs in penalties.rounds():
             if self._deadline():
@@ -167,7 +180,10 @@ class _Search:
             placements = self._with_penalties(costs)
             for devices in placements:
                 self._add(devices)
-            penalties.update(placements[0], self._objective.score(placements[0]))
+                self._add(free_memory(self._objective, devices))
+            if not placements:
+                break
+            penalties.update(placements[0], self._add(placements[0]))
         if self._problem.blocks <= _MOST_BLOCKS:
             for costs in (penalties.costs(), self._costs):
                 order = range(self._problem.blocks)
@@ -176,14 +192,17 @@ class _Search:
 
     def _with_penalties(self, costs: Costs) -> list[Array]:
         if self._chain:
-            return [place_chain(self._problem, costs)]
+            return place_chain(self._problem, costs)
         if self._problem.blocks <= _MOST_BLOCKS:
             return self._along(range(self._problem.blocks), costs)
         start = self._best()[0][1]
         return [place_by_cuts(self._problem, costs, start, 0.5, 1, self._deadline)]
 
     def _improve(self) -> None:
-        """Improve the best placements, then the best after random changes."""
+        """Improve the best placements, and then the best one along other orders."""
+        optimal = self._chain and not self._objective.constrained
+        if optimal or (self._problem.blocks > _MOST_BLOCKS and not self._chain):
+            return
         for _, devices in self._best()[:_STARTS]:
             self._descend(devices)
         if self._reorders:
@@ -196,7 +215,8 @@ class _Search:
         """
         random = np.random.default_rng(0)
         failures = 0
-        while failures * self._problem.blocks < _FAILURES and not self._local.over:
+        most = min(3 * self._problem.blocks, max(4, _FAILURES // self._problem.blocks))
+        while failures < most and not self._local.over:
             score, devices = self._best()[0]
             order = self._order(devices, random.normal(0, 1, self._problem.blocks))
             for better in self._along(order, self._costs, limited=self._objective.constrained)[:1]:
@@ -251,7 +271,8 @@ class _Search:
         exact = []
         for score, devices in best[: count + 2]:
             if score.excess == 0:
-                exact.append((objective.score(devices), devices))
+                small = self._problem.blocks <= _MOST_BLOCKS
+                exact.append((objective.score(devices) if small else score, devices))
         exact.sort(key=lambda candidate: candidate[0])
         return [
             Solution(tuple(devices.tolist()), score.seconds, score.segments)
