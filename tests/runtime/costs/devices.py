@@ -16,7 +16,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placement import place
 from crosschip.runtime.placement.queries import Answers
 
-LAUNCH_SECONDS = 0.002
+LAUNCH_SECONDS = 0.001
 """The time that a simulated device needs besides that of the operations."""
 
 

@@ -50,7 +50,7 @@ def test_records_are_read_as_they_were_written(record: DeviceRecord) -> None:
 
 @given(st.binary(max_size=100) | RECORDS.map(lambda record: record.to_bytes()[:-1]))
 def test_damaged_records_are_an_error(content: bytes) -> None:
-    with pytest.raises(ValueError, match="^no costs: "):
+    with pytest.raises(ValueError, match=r"^no costs: "):
         DeviceRecord.from_bytes(content)
 
 

@@ -26,7 +26,7 @@ LEAST_SECONDS = 1e-4
 MOST_BLOCKS = 64
 """The least nominal duration of a block is at least that of the model divided by this."""
 
-LARGE = 4
+LARGE = 8
 """The number of least durations from which a part that no tensor separates is cut."""
 
 _MOST_CROSSING = 8

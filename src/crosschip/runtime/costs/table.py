@@ -30,6 +30,9 @@ from crosschip.runtime.placement.search.problem import HOST, PlacementProblem, T
 _SLOW = 4.0
 """The factor by which a device may be slower than the fastest to be measured among the first."""
 
+_TRANSFER_SHARE = 0.2
+"""The share of the budget that the measurement of transfers may take."""
+
 _WHOLE_SHARE = 0.02
 """The share of the budget that a run of the whole model may take to be timed with the blocks."""
 
@@ -104,7 +107,8 @@ class CostModel:
 
     def measure(self) -> None:
         """Measure transfers, and what blocks are not in the store, within the budget."""
-        deadline = time.perf_counter() + self._tuning_seconds
+        begin = time.perf_counter()
+        deadline = begin + self._tuning_seconds
         values = Values(self._sized, self._compilation)
         limit = _WHOLE_SHARE * self._tuning_seconds
         whole_runs = {
@@ -117,7 +121,8 @@ class CostModel:
         )
         self._problems = measurement.problems
         try:
-            measure_transfers(self._compilation, self._records)
+            limit = begin + _TRANSFER_SHARE * self._tuning_seconds
+            measure_transfers(self._compilation, self._records, limit)
             measurement.run(self._candidates(), deadline)
         finally:
             self._records.save()

@@ -1,23 +1,24 @@
 """What launches of segments and transfers between devices cost, measured on small models.
 
-A device runs an elementwise operator on tensors of three sizes. The duration for no bytes is that
-of a launch; what the bytes add, beyond what the quickest device needs for the same work, are copies
-to and from its memory. For each pair of devices, the operator runs on both, one after the other;
-what this takes beyond both alone is the transfer.
+A device runs an elementwise operator once and twice on tensors of three sizes. What the second one
+adds is the operator; what remains of the first is the launch, and, in proportion to the bytes, the
+copies to and from the device. For each pair of devices, the operator runs on both, one after the
+other; what this takes beyond both alone is the transfer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
+from math import inf
 
 import numpy as np
 
 from crosschip.hal import YES
-from crosschip.ir import Array, Builder, ElementType, Error, Model, TensorType
+from crosschip.ir import Array, Builder, ElementType, Error, TensorType
 from crosschip.ops.standard.activation import Relu
 from crosschip.progress import task
 from crosschip.runtime.compile.failures import SegmentCompileError
@@ -38,86 +39,91 @@ DEFAULT = TransferRecord(2e-5, 1e-10)
 """The assumed cost of launches and transfers of a device that does not run the operator."""
 
 
-def measure_transfers(compilation: Compilation, records: Records) -> None:
-    """Measure launches and transfers of all devices that have no record of them."""
+_LEAST_LAUNCH = 0.1
+"""The share of the duration of a small model that is at least that of the launch."""
+
+
+def measure_transfers(compilation: Compilation, records: Records, deadline: float = inf) -> None:
+    """Measure launches and transfers of all devices that have no record of them.
+
+    Args:
+        compilation: the devices and options.
+        records: the records to which durations are added.
+        deadline: a value of `time.perf_counter`, after which measurements are less precise.
+    """
     names = list(compilation.devices)
     pairs = [pair for pair in permutations(names, 2) if records.transfer(*pair) is None]
     unmeasured = [name for name in names if records[name].launch is None]
     if not unmeasured and not pairs:
         return
     with task("measuring transfers between devices", measures=True), ExitStack() as stack:
-        programs: dict[str, list[SegmentProgram]] = {}
+        programs: Programs = {}
         for name in names:
             try:
-                programs[name] = _compile(name, compilation, stack)
+                programs |= _compile(name, compilation, stack)
             except (Error, SegmentCompileError):
                 records.set_launch(name, DEFAULT)
-        chains = [(name,) for name in programs]
-        chains += [pair for pair in pairs if set(pair) <= set(programs)]
-        fits = _fit_chains(chains, programs)
-        for name in programs:
-            records.set_launch(name, fits[name,])
+        able = {name for (name, *_), _ in programs}
+        chains: list[Chain] = [(name,) * count for name in able for count in (1, 2)]
+        chains += [pair for pair in pairs if able.issuperset(pair)]
+        fits = _fit_chains(chains, programs, deadline)
+        for name in able:
+            records.set_launch(name, _launch(fits[name,], fits[name, name]))
         for source, destination in pairs:
             fit = fits.get((source, destination))
             extra = DEFAULT if fit is None else _difference(fit, fits[source,], fits[destination,])
             records.set_transfer(source, destination, extra)
 
 
+Chain = tuple[str, ...]
+"""The device of each of some consecutive operations."""
+
+Programs = dict[tuple[Chain, int], SegmentProgram]
+"""Programs of one device, by their chain and the number of elements."""
+
+
 def _fit_chains(
-    chains: Sequence[tuple[str, ...]], programs: Mapping[str, Sequence[SegmentProgram]]
-) -> dict[tuple[str, ...], TransferRecord]:
+    chains: Sequence[Chain], programs: Programs, deadline: float
+) -> dict[Chain, TransferRecord]:
     """Return the duration of chains of the operator on devices, as a function of bytes."""
     nbytes = np.array(ELEMENTS) * 4.0
-    values = [[np.zeros(elements, np.float32)] for elements in ELEMENTS]
-    groups = [
-        [_chain_run(chain, size, programs, values[size]) for size in range(len(ELEMENTS))]
-        for chain in chains
-    ]
+    groups = [[_run_of(chain, elements, programs) for elements in ELEMENTS] for chain in chains]
     return {
         chain: _line(nbytes, np.array([timing.seconds for timing in timings]))
-        for chain, timings in zip(chains, time_in_turns(groups), strict=True)
+        for chain, timings in zip(chains, time_in_turns(groups, deadline), strict=True)
     }
 
 
-def _chain_run(
-    chain: Sequence[str],
-    size: int,
-    programs: Mapping[str, Sequence[SegmentProgram]],
-    values: Sequence[Array],
-) -> Run:
-    """Return the run of a chain of devices on a tensor."""
-    placement = _placement(ELEMENTS[size], chain)
-    plan = Plan(placement, [programs[name][size] for name in chain], Copies())
-    return partial(plan.execute, values)
+def _run_of(chain: Chain, elements: int, programs: Programs) -> Run:
+    """Return the run of a chain on a tensor."""
+    parts = [chain] if len(set(chain)) == 1 else [(name,) for name in chain]
+    plan = Plan(_placement(elements, chain), [programs[part, elements] for part in parts], Copies())
+    return partial(plan.execute, [np.zeros(elements, np.float32)])
 
 
-def _compile(name: str, compilation: Compilation, stack: ExitStack) -> list[SegmentProgram]:
-    """Compile the operator for a device in all sizes."""
+def _compile(name: str, compilation: Compilation, stack: ExitStack) -> Programs:
+    """Compile chains of one device in all sizes."""
     compilation = replace(compilation, store=None)
-    programs: list[SegmentProgram] = []
-    for elements in ELEMENTS:
-        placement = _placement(elements, (name,))
-        (segment,) = placement.segments
-        program = compilation.make(segment, placement).program
-        stack.callback(program.close)
-        programs.append(program)
+    programs: Programs = {}
+    for chain in ((name,), (name, name)):
+        for elements in ELEMENTS:
+            placement = _placement(elements, chain)
+            (segment,) = placement.segments
+            program = compilation.make(segment, placement).program
+            stack.callback(program.close)
+            programs[chain, elements] = program
     return programs
 
 
-def _placement(elements: int, chain: Sequence[str]) -> Placement:
+def _placement(elements: int, chain: Chain) -> Placement:
     """Return a placement of one operation on each device of a chain."""
-    answers = {name: Answers([YES] * len(chain)) for name in chain}
-    model = _model(elements, len(chain))
-    return Placement(model, Assignment(answers, list(chain)), {}, list(answers))
-
-
-def _model(elements: int, count: int) -> Model:
     builder = Builder("transfer")
     value = builder.input("x", TensorType(ElementType.FLOAT32, (elements,)))
-    for _ in range(count):
+    for _ in chain:
         value = builder.add(Relu, value)
     builder.output("y", value)
-    return builder.build()
+    answers = {name: Answers([YES] * len(chain)) for name in chain}
+    return Placement(builder.build(), Assignment(answers, list(chain)), {}, list(answers))
 
 
 def _line(nbytes: Array, seconds: Array) -> TransferRecord:
@@ -130,6 +136,16 @@ def _line(nbytes: Array, seconds: Array) -> TransferRecord:
     if start < 0:
         return TransferRecord(0.0, float(np.mean(seconds / nbytes)))
     return TransferRecord(float(start), float(slope))
+
+
+def _launch(once: TransferRecord, twice: TransferRecord) -> TransferRecord:
+    """Return what one operation costs beyond the operator itself."""
+    seconds = 2 * once.seconds - twice.seconds
+    per_byte = 2 * once.seconds_per_byte - twice.seconds_per_byte
+    least = _LEAST_LAUNCH * once.seconds
+    return TransferRecord(
+        min(once.seconds, max(least, seconds)), min(once.seconds_per_byte, max(0.0, per_byte))
+    )
 
 
 def _difference(both: TransferRecord, *alone: TransferRecord) -> TransferRecord:
