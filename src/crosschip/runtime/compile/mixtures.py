@@ -330,12 +330,18 @@ def describe_costs(
             )
         )
     launches = dict(zip(names, map(float, problem.launch_seconds), strict=True))
+    alone = {
+        name: problem.predicted_seconds([column] * problem.blocks)
+        for column, name in enumerate(names)
+        if name != RUNTIME
+    }
     occupied = dict(zip(names, map(int, problem.occupied(solution.devices)), strict=True))
     return PlacementCosts(
         tuple(blocks),
         tuple(_transfers(costs, problem, solution)),
         launches,
         solution.seconds,
+        {name: seconds for name, seconds in alone.items() if seconds < float("inf")},
         {name: size for name, size in occupied.items() if size},
         tuple(candidates),
     )

@@ -106,6 +106,7 @@ class PlacementCosts:
         transfers: the transfers between devices, and from and to the host.
         launches: the duration of starting a segment, by device.
         predicted_seconds: the predicted duration of a run.
+        alone: the predicted duration on each device that runs the whole model.
         memory: the bytes of weights and of tensors between blocks, by device.
         candidates: the placements that were considered, the fastest first.
     """
@@ -114,6 +115,7 @@ class PlacementCosts:
     transfers: tuple[TransferCost, ...]
     launches: Mapping[str, float]
     predicted_seconds: float
+    alone: Mapping[str, float] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)
     candidates: tuple[Candidate, ...] = ()
 

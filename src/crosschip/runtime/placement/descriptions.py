@@ -84,8 +84,8 @@ def _cost_tables(costs: PlacementCosts) -> Iterator[Table]:
         if HOST not in (each.source, each.destination)
     ]
     if transfers:
-        columns = ("operand", "from", "to", "bytes", "ms")
-        yield Table("Transfers between devices", columns, transfers, ("bytes", "ms"))
+        ends = "operand", "from", "to", "bytes", "ms"
+        yield Table("Transfers between devices", ends, transfers, ("bytes", "ms"))
     candidates = [
         (
             each.name,
