@@ -24,7 +24,7 @@ _MOST_BLOCKS = 5_000
 """The maximum number of blocks for dynamic programming and local search."""
 
 _MANY_BLOCKS = 20_000
-"""The number of blocks above which there is one minimum cut of each device only."""
+"""The number of blocks above which minimum cuts search for one placement only."""
 
 _ROUNDS = 2
 """The maximum number of expansions of each device by minimum cuts."""
@@ -38,7 +38,7 @@ _MOST_STATES = 300
 _STATES = 40_000
 """The number of states and blocks of a dynamic programme, in all."""
 
-_BOUNDARIES = (0.0, 0.5, 1.0)
+_BOUNDARIES = (0.5, 1.0, 0.0)
 """The parts of a launch that minimum cuts add to each transfer between devices."""
 
 _STARTS = 6
@@ -114,7 +114,7 @@ class _Search:
 
     def solve(self, count: int) -> list[Solution]:
         singles = sorted(self._single_devices(), key=self._problem.seconds_without_launches)
-        for devices in singles if self._problem.blocks <= _MANY_BLOCKS else singles[:2]:
+        for devices in singles if self._problem.blocks <= _MOST_BLOCKS else singles[:2]:
             self._add(devices)
         for devices in self._starts(singles[0]):
             self._add(devices)
@@ -165,14 +165,17 @@ class _Search:
 
     def _cuts(self, start: Array) -> list[Array]:
         """Return placements by minimum cuts."""
-        boundaries = _BOUNDARIES if self._problem.blocks <= _MANY_BLOCKS else _BOUNDARIES[1:2]
+        blocks = self._problem.blocks
+        cuts = 3 if blocks <= _MOST_BLOCKS else 2 if blocks <= _MANY_BLOCKS else 1
         return [
             place_by_cuts(self._problem, self._costs, start, boundary, _ROUNDS, self._deadline)
-            for boundary in boundaries
+            for boundary in _BOUNDARIES[:cuts]
         ]
 
     def _penalize(self) -> None:
         """Add placements that keep limits by penalties, and those that keep them in each step."""
+        for _, devices in self._best()[:_STARTS]:
+            self._add(free_memory(self._objective, devices))
         penalties = Penalties(self._problem)
         for costs in penalties.rounds():
             if self._deadline():
