@@ -10,6 +10,7 @@ from tests.modelling import float32, model_of
 from tests.random_models import Example, examples
 
 from crosschip.ir import Builder, ElementType, Model, Operand, Quantization, TensorType
+from crosschip.ops import Operator
 from crosschip.ops.standard.activation import LeakyRelu, Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
@@ -54,7 +55,7 @@ def layer(
     size: int = 6,
     stride: int = 1,
     element_type: ElementType = ElementType.FLOAT32,
-    activation: type = Relu,
+    activation: type[Operator] = Relu,
     value: float = 1.0,
     alpha: float = 0.5,
     again: bool = False,

@@ -108,12 +108,13 @@ def test_what_has_no_products_stays_with_the_product_before_it() -> None:
 
 def test_a_residual_connection_is_inside_a_block() -> None:
     def make(b: Builder, x: Operand) -> Operand:
+        x = b.add(Relu, x)
         for _ in range(2):
             x = b.add(Add, x, b.add(Tanh, b.add(Relu, x)))
         return x
 
     blocks = blocks_of(model_of(make, float32(1 << 16)))
-    assert [block.operations for block in blocks] == [(0, 1, 2), (3, 4, 5)]
+    assert [block.operations for block in blocks] == [(0,), (1, 2, 3), (4, 5, 6)]
 
 
 def test_large_branches_are_blocks() -> None:

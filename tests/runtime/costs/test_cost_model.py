@@ -162,7 +162,7 @@ def test_later_models_use_what_was_measured(tmp_path: Path) -> None:
 
 def test_another_device_version_or_option_is_measured(tmp_path: Path) -> None:
     class Newer(SleepingDevice):
-        version = "2.0"  # type: ignore[assignment]
+        version = "2.0"
 
     cost_model(layers(3), devices(), Cache(tmp_path))
     newer = {n: Newer(n, device.seconds) for n, device in devices().items()}
@@ -252,7 +252,7 @@ def test_indices_have_the_values_that_the_model_computes() -> None:
     """Random indices would be out of range."""
 
     def make(b: Builder, x: Operand) -> Operand:
-        table = b.constant(np.ones((3, 1 << 16), np.float32))
+        table = b.constant(np.ones((3, 4), np.float32))
         wide = b.add(Relu, x)
         return b.add(Relu, b.add(Gather, table, b.add(ArgMax, wide, 0)))
 

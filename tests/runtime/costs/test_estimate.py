@@ -23,11 +23,16 @@ def test_estimates_of_a_linear_device_are_right(
     assert roofline.seconds(other) == pytest.approx(factor * NOMINAL.seconds(other), rel=1e-3)
 
 
+def _random_work(generator: np.random.Generator) -> Workload:
+    convolutions, grouped, products, nbytes = (10 ** generator.uniform(5, 8, 4)).astype(int)
+    return Workload(convolutions, grouped, products, nbytes, 5)
+
+
 def test_rates_follow_measurements() -> None:
     """A device with quick convolutions and slow memory."""
     generator = np.random.default_rng(0)
     rates = np.array([1e-12, 1e-10, 1e-11, 1e-9, 1e-6])
-    work = [Workload(*(int(10 ** generator.uniform(5, 8)) for _ in range(4)), 5) for _ in range(40)]
+    work = [_random_work(generator) for _ in range(40)]
     amounts = np.array(
         [[w.convolutions, w.grouped, w.products, w.bytes, w.operations] for w in work]
     )

@@ -31,6 +31,7 @@ RECORDS = st.builds(
     st.text(),
     st.text(),
     st.text(),
+    st.booleans(),
     st.none() | TRANSFERS,
     st.dictionaries(st.text(), TRANSFERS, max_size=3),
     st.dictionaries(st.text(), st.builds(BlockRecord, NUMBERS, NUMBERS, st.text()), max_size=3),

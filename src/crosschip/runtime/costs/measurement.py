@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from math import inf
 
 from crosschip.ir import BudgetError, Error
@@ -14,7 +13,7 @@ from crosschip.progress import task
 from crosschip.runtime.compile.failures import SegmentCompileError
 from crosschip.runtime.compile.segments import Compilation
 from crosschip.runtime.costs.blocks import Block
-from crosschip.runtime.costs.parts import Part, Values, compile_part
+from crosschip.runtime.costs.parts import Values, compile_part
 from crosschip.runtime.costs.records import BlockRecord, Records
 from crosschip.runtime.costs.timing import Run, Timing, time_in_turns
 from crosschip.runtime.placement.queries import Answers
@@ -119,7 +118,7 @@ class Measurement:
             self.problems |= {(each.block.signature, each.device): reason for each in batch}
             return list(batch)
         with ExitStack() as programs:
-            parts: dict[str, list[tuple[Candidate, Part]]] = {}
+            parts: dict[str, list[tuple[Candidate, Run]]] = {}
             reserved = 0.0
             for candidate in batch:
                 reserve = _LEAST_RUNS * candidate.seconds
@@ -128,19 +127,18 @@ class Measurement:
                     continue
                 reserved += reserve
                 done.append(candidate)
-                part = self._compile(candidate)
-                if part is not None:
-                    programs.callback(part.close)
-                    parts.setdefault(candidate.device, []).append((candidate, part))
+                run = self._compile(candidate, programs)
+                if run is not None:
+                    parts.setdefault(candidate.device, []).append((candidate, run))
             self._time(parts, deadline)
         return done
 
-    def _time(self, parts: Mapping[str, Sequence[tuple[Candidate, Part]]], deadline: float) -> None:
+    def _time(self, parts: Mapping[str, Sequence[tuple[Candidate, Run]]], deadline: float) -> None:
         """Time the parts on each device, after the whole model, and record the durations."""
         groups: list[list[Run]] = []
         for device, pairs in parts.items():
-            runs = [partial(part.run, self._values.of(each.block)) for each, part in pairs]
-            groups.append([self._whole_runs.get(device, _do_nothing), *runs])
+            whole_run = self._whole_runs.get(device, _do_nothing)
+            groups.append([whole_run, *(run for _, run in pairs)])
         timings = time_in_turns(groups, deadline)
         for (device, pairs), (whole, *results) in zip(parts.items(), timings, strict=True):
             if device in self._whole_runs and not whole.problem:
@@ -155,17 +153,19 @@ class Measurement:
         expected = sum(before) / len(before) if before else _COMPILE_SECONDS
         return time.perf_counter() + expected > end
 
-    def _compile(self, candidate: Candidate) -> Part | None:
-        """Compile a block; record the problem and return `None` if that fails."""
+    def _compile(self, candidate: Candidate, programs: ExitStack) -> Run | None:
+        """Compile a block and return its run; record the problem if that fails."""
         device, begin = candidate.device, time.perf_counter()
         try:
-            return compile_part(
+            part = compile_part(
                 self._values.sized.model,
                 self._values.original(candidate.block),
                 device,
                 self._answers[device],
                 self._compilation,
             )
+            programs.callback(part.close)
+            return part.run_on(self._values.of(candidate.block))
         except BudgetError:
             raise
         except (Error, SegmentCompileError) as error:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from crosschip.ir import Array, Model, Operand
+from crosschip.ir import Array, ElementType, Model, Operand
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
 from crosschip.runtime.compile.segments import Compilation, build_segments, place_and_build
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.costs.blocks import Block
 from crosschip.runtime.costs.sized_model import SizedModel
-from crosschip.runtime.execution import Execute, Plan
+from crosschip.runtime.execution import Plan
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.placement.assignment import Assignment
 from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.queries import Answers
-from crosschip.runtime.programs import SegmentProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +29,33 @@ class Part:
     """A part of a model, compiled for one device.
 
     Attributes:
-        run: computes the outputs from the inputs.
-        programs: the programs, of which `close` disposes.
+        plan: the execution of the programs.
+        device: the device.
     """
 
-    run: Execute
-    programs: Sequence[SegmentProgram]
+    plan: Plan
+    device: GuardedDevice
+
+    def run_on(self, values: Sequence[Array]) -> Callable[[], object]:
+        """Return a function that computes the outputs of values.
+
+        An asynchronous device has the values in its memory, where the outputs stay, too.
+
+        Raises:
+            DeviceError: the device does not have enough memory.
+        """
+        if not self.plan.submits:
+            return partial(self.plan.execute, values)
+        buffers = []
+        for value in values:
+            buffer = self.device.allocate(ElementType.of(value.dtype), value.shape)
+            call(self.device.name, "writing a buffer", buffer.write, value)
+            buffers.append(buffer)
+        return partial(self.plan.execute_values, buffers, {})
 
     def close(self) -> None:
         """Close the programs."""
-        for program in self.programs:
+        for program in self.plan.programs:
             program.close()
 
 
@@ -63,8 +82,8 @@ def compile_part(
     assignment = Assignment({device: local}, [device] * len(block.operations))
     placement = Placement(part, assignment, {}, [device])
     built = build_segments(placement, replace(compilation, store=None).make)
-    programs = [item.program for item in built]
-    return Part(Plan(placement, programs, Copies()).execute, programs)
+    plan = Plan(placement, [item.program for item in built], Copies())
+    return Part(plan, compilation.devices[device])
 
 
 def _restrict(answers: Answers, indices: Sequence[int]) -> Answers:

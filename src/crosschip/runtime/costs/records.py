@@ -29,7 +29,9 @@ _MOST_BLOCKS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class BlockRecord:
-    """The measured duration of a block, run alone between arrays of the host.
+    """The measured duration of a block that runs alone.
+
+    Its inputs and outputs are in the memory of an asynchronous device, or else of the host.
 
     Attributes:
         seconds: the shortest of the durations.
@@ -64,6 +66,7 @@ class DeviceRecord:
         version: its version.
         options: the compile options, in words; empty if they are the default.
         machine: the processor and the number of cores.
+        asynchronous: whether the device has memory of its own and runs programs asynchronously.
         launch: the start of a segment, and what each byte of a small model's input adds; `None` if
             it has not been measured.
         transfers: the transfers to other devices, by their names and versions.
@@ -74,6 +77,7 @@ class DeviceRecord:
     version: str
     options: str
     machine: str
+    asynchronous: bool = False
     launch: TransferRecord | None = None
     transfers: Mapping[str, TransferRecord] = field(default_factory=dict)
     blocks: Mapping[str, BlockRecord] = field(default_factory=dict)
@@ -138,9 +142,12 @@ class Records:
         self._records[device] = replace(old, blocks=blocks)
         self._changed.add(device)
 
-    def set_launch(self, device: str, launch: TransferRecord) -> None:
-        """Set the duration of a launch."""
-        self._records[device] = replace(self._records[device], launch=launch)
+    def set_launch(
+        self, device: str, launch: TransferRecord, *, asynchronous: bool = False
+    ) -> None:
+        """Set the duration of a launch, and whether the device is asynchronous."""
+        old = self._records[device]
+        self._records[device] = replace(old, launch=launch, asynchronous=asynchronous)
         self._changed.add(device)
 
     def transfer(self, source: str, destination: str) -> TransferRecord | None:

@@ -19,7 +19,7 @@ from crosschip.runtime.costs.calibration import Calibration, calibrate
 from crosschip.runtime.costs.estimate import NOMINAL, Roofline
 from crosschip.runtime.costs.measurement import Candidate, Measurement
 from crosschip.runtime.costs.parts import Values
-from crosschip.runtime.costs.records import BlockRecord, Records
+from crosschip.runtime.costs.records import Records
 from crosschip.runtime.costs.sized_model import Shapes, SizedModel
 from crosschip.runtime.costs.timing import Run
 from crosschip.runtime.costs.transfers import DEFAULT, measure_transfers
@@ -127,7 +127,7 @@ class CostModel:
         finally:
             self._records.save()
             self._whole_seconds |= measurement.whole_seconds
-            for name in ("_calibrations", "_rooflines"):
+            for name in ("_calibrations", "_rooflines", "_copy_rates"):
                 self.__dict__.pop(name, None)
 
     def costs(self, block: int, device: str) -> BlockCosts | None:
@@ -241,20 +241,40 @@ class CostModel:
         return {name: self._roofline(name) for name in self._answers}
 
     def _roofline(self, device: str) -> Roofline:
-        records = self._records[device].blocks
-        measured = [block for block in self.blocks if block.signature in records]
+        alone = [(block.work, self._alone(device, block)) for block in self.blocks]
+        measured = [(work, seconds) for work, seconds in alone if seconds is not None]
         if measured:
-            seconds = [self._without_launch(device, records[b.signature]) for b in measured]
-            return Roofline.fit([block.work for block in measured], seconds)
-        whole = self._whole_seconds.get(device)
+            return Roofline.fit([w for w, _ in measured], [seconds for _, seconds in measured])
+        whole = self._whole(device)
         if whole is None:
             return NOMINAL
-        work = sum((block.work for block in self.blocks), Workload())
-        return Roofline.of_whole(work, max(whole - self._launch(device), 0.1 * whole))
+        return Roofline.of_whole(sum((block.work for block in self.blocks), Workload()), whole)
 
-    def _without_launch(self, device: str, record: BlockRecord) -> float:
+    def _whole(self, device: str) -> float | None:
+        """Return the duration of the whole model without launch and copies; `None` if unknown."""
+        whole = self._whole_seconds.get(device)
+        if whole is None:
+            return None
+        return max(whole - self._overhead(device, self._host_bytes), 0.1 * whole)
+
+    @cached_property
+    def _host_bytes(self) -> int:
+        """The bytes of the model's inputs and outputs."""
+        return sum(t.bytes for _, t in self.tensors if HOST in (t.source, *t.readers))
+
+    def _alone(self, device: str, block: Block) -> float | None:
+        """Return the measured duration of a block without launch and copies; `None` if unknown."""
+        records = self._records[device]
+        record = records.blocks.get(block.signature)
+        if record is None:
+            return None
+        nbytes = 0 if records.asynchronous else block.input_bytes + block.output_bytes
         least = max(_LEAST_SHARE * record.seconds, 1e-9)
-        return max(record.seconds - self._launch(device), least)
+        return max(record.seconds - self._overhead(device, nbytes), least)
+
+    def _overhead(self, device: str, nbytes: int) -> float:
+        """Return the duration of a launch with copies of a number of bytes."""
+        return self._launch(device) + nbytes * self._copy_rates[device]
 
     @cached_property
     def _calibrations(self) -> Mapping[str, Calibration]:
@@ -262,37 +282,32 @@ class CostModel:
         return {name: self._calibration(name) for name in self._answers}
 
     def _calibration(self, device: str) -> Calibration:
-        records, roofline = self._records[device].blocks, self._rooflines[device]
+        roofline = self._rooflines[device]
         alone = np.array(
             [
-                self._without_launch(device, records[block.signature])
-                if block.signature in records
-                else roofline.seconds(block.work)
+                roofline.seconds(block.work) if seconds is None else seconds
                 for block in self.blocks
+                for seconds in [self._alone(device, block)]
             ]
         )
         nbytes = np.array([block.input_bytes + block.output_bytes for block in self.blocks])
-        whole = self._whole_seconds.get(device)
-        if whole is not None:
-            whole = max(whole - self._launch(device), 0.1 * whole)
-        host = sum(t.bytes * (HOST in (t.source, *t.readers)) for _, t in self.tensors)
-        return calibrate(alone, nbytes, whole, host)
+        return calibrate(alone, nbytes, self._whole(device), self._host_bytes)
 
     def _launch(self, device: str) -> float:
         return (self._records[device].launch or DEFAULT).seconds
 
-    def _copy_rates(self) -> dict[str, float]:
-        """Return the seconds per byte of copies to or from each device, at a segment's border."""
+    @cached_property
+    def _copy_rates(self) -> Mapping[str, float]:
+        """The seconds per byte of copies to or from each device, beyond those of the quickest."""
         slopes = {n: (self._records[n].launch or DEFAULT).seconds_per_byte for n in self._answers}
         least = min(slopes.values(), default=0.0)
-        borders = {name: self._calibrations[name].border for name in self._answers}
-        return {name: max((slopes[name] - least) / 2, borders[name]) for name in self._answers}
+        return {name: (slope - least) / 2 for name, slope in slopes.items()}
 
     def _transfers(self) -> tuple[Array, Array]:
         """Return the latency and seconds per byte from each device or the host to each other."""
         count = len(self.devices)
         latency, per_byte = np.zeros((2, count + 1, count + 1))
-        rates = self._copy_rates()
+        rates = {n: self._copy_rates[n] + self._calibrations[n].border for n in self._answers}
         for row, source in enumerate(self.devices):
             rate = rates.get(source, 0.0)
             per_byte[row, :] += rate

@@ -68,7 +68,9 @@ def measure_transfers(compilation: Compilation, records: Records, deadline: floa
         chains += [pair for pair in pairs if able.issuperset(pair)]
         fits = _fit_chains(chains, programs, deadline)
         for name in able:
-            records.set_launch(name, _launch(fits[name,], fits[name, name]))
+            launch = _launch(fits[name,], fits[name, name])
+            submits = programs[(name,), ELEMENTS[0]].submits
+            records.set_launch(name, launch, asynchronous=submits)
         for source, destination in pairs:
             fit = fits.get((source, destination))
             extra = DEFAULT if fit is None else _difference(fit, fits[source,], fits[destination,])

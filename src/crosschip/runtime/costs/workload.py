@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from crosschip.hal.operation_cost import multiply_adds
-from crosschip.ir import Operation, TensorType
+from crosschip.ir import Operation, Shape, TensorType
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.types import PYTHONS_TYPES, Shape
+from crosschip.ir.types import PYTHONS_TYPES
 
 NOMINAL_MULTIPLY_ADDS = 20e9
 """The multiply-adds that a nominal device does in a second."""
