@@ -40,6 +40,15 @@ def command(
     ] = False,
     dot: Annotated[Path | None, typer.Option(help="Write a Graphviz drawing to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing to this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write an interactive page to this file, for a browser.")
+    ] = None,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile", help="Compile and run the model, and show measured times in the page."
+        ),
+    ] = False,
     as_json: _options.Json = False,
 ) -> None:
     """Show the device of each operation of a model, with reasons, without compiling.
@@ -53,7 +62,12 @@ def command(
         raise typer.BadParameter("is one, unless --missing is asked for", param_hint="MODEL")
     if svg and svg.suffix.lower() != ".svg":
         raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
-    placement = compilation.explain(compilation.load(models[0]))
+    if profile and not html:
+        raise typer.BadParameter("is for the page of --html", param_hint="--profile")
+    model = compilation.load(models[0])
+    placement = compilation.explain(model)
+    if html:
+        _write_page(html, model, compilation, placement, profile)
     if dot:
         write(dot, to_dot(placement.model, placement.clusters()))
     if svg:
@@ -69,6 +83,19 @@ def command(
     except UnsupportedError as error:  # not raised: the one document is printed already
         print_error(error)
         raise typer.Exit(1) from None
+
+
+def _write_page(
+    path: Path, model: Model, compilation: Compilation, placement: Placement, profile: bool
+) -> None:
+    """Write the page of a placement, or of the compiled model with a profile of runs."""
+    if not profile:
+        placement.to_html(path)
+        return
+    with compilation.compile(model) as compiled:
+        times = compiled.profile(compilation.inputs(model))
+    # The reasons of all devices are in the placement that was not compiled.
+    times.placement.to_html(path, times)
 
 
 def _print_missing(

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crosschip.hal import YES, Rule, Support
 from crosschip.hal.conditions import Condition
@@ -25,6 +27,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
+
+if TYPE_CHECKING:
+    from crosschip.runtime.profiling.profile import Profile
 
 EngineSettings = Mapping[str, Mapping[str, str | None]]
 """Settings of engines by name, by device."""
@@ -245,6 +250,29 @@ class Placement:
             return total
         reason, count = refusals.most_common(1)[0]
         return f"{total}; main reason ({count}): {reason}"
+
+    def to_html(self, path: str | Path | None = None, profile: Profile | None = None) -> str | None:
+        """Return an interactive page of the placement in one file, or write it.
+
+        The page shows the graph with devices as colours; blocks open on a click, and a panel shows
+        the reasons, costs and types of each operation. Nothing is fetched from elsewhere.
+
+        Args:
+            path: the file to write; if `None`, the page is returned.
+            profile: the profile of runs, for measured times and the time line of a run.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        # Imported late, as drawings are.
+        from crosschip.runtime.artifact.atomic_files import write_user_file
+        from crosschip.runtime.placement.page import placement_page
+
+        text = placement_page(self, profile)
+        if path is None:
+            return text
+        write_user_file(path, [text.encode()])
+        return None
 
     def _repr_html_(self) -> str:
         # Imported late, as drawings are: few placements are shown in notebooks.

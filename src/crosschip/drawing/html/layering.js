@@ -1,0 +1,311 @@
+// A layered layout: layers from top to bottom, in columns beside each other (Sugiyama's method).
+
+const GAP_X = 16, GAP_Y = 24, TRACK = 8, SWEEPS = 10;
+
+/** A part of a layer: a unit, or the vertical piece of a line that passes the layer. */
+class Slot {
+  constructor(width, unit = null) {
+    Object.assign(this, { width, unit, up: [], down: [], x: 0, top: 0, bottom: 0 });
+  }
+}
+
+/** A piece of a line between two layers; `entering` is spread over the lower slot if not fixed. */
+class Link {
+  constructor(upper, lower, leaving, entering, fixed) {
+    Object.assign(this, { upper, lower, leaving, entering, fixed });
+    upper.down.push(this);
+    lower.up.push(this);
+  }
+
+  get start() {
+    return this.upper.x + this.leaving;
+  }
+
+  get end() {
+    return this.lower.x + this.entering;
+  }
+}
+
+/**
+ * Set the positions of units, and return the size and the points of each edge.
+ *
+ * Units have `width`, `height`, `edge` ("top" and "bottom" for ports); edges have `from`, `to`,
+ * `leaving` and `entering` (offsets, or `null` for any), and go from earlier to later units.
+ */
+function layered(units, edges, aspect) {
+  const layers = assignLayers(units, edges);
+  const heights = layers.map((layer) => Math.max(...layer.map((unit) => unit.height)) + GAP_Y);
+  const single = new Columns([layers], edges).layout();
+  const wanted = Math.floor(Math.sqrt((aspect * single.height) / Math.max(single.width, 1)) + 0.2);
+  const count = Math.min(8, layers.length, single.height > 480 ? wanted : 1);
+  if (count < 2) return single;
+  return new Columns(cutLayers(layers, heights, edges, count), edges).layout();
+}
+
+/** Put each unit below those that it reads; those that read nothing are just above their reader. */
+function assignLayers(units, edges) {
+  const before = new Map(units.map((unit) => [unit, []]));
+  const after = new Map(units.map((unit) => [unit, []]));
+  for (const { from, to } of edges) {
+    before.get(to).push(from);
+    after.get(from).push(to);
+  }
+  const depth = new Map();
+  for (const unit of units) {
+    depth.set(unit, Math.max(-1, ...before.get(unit).map((other) => depth.get(other))) + 1);
+  }
+  for (const unit of [...units].reverse()) {
+    if (before.get(unit).length || !after.get(unit).length || unit.edge) continue;
+    depth.set(unit, Math.min(...after.get(unit).map((other) => depth.get(other))) - 1);
+  }
+  const last = Math.max(0, ...depth.values());
+  const layers = Array.from({ length: last + 1 }, () => []);
+  for (const unit of units) layers[unit.edge === "bottom" ? last : depth.get(unit)].push(unit);
+  return layers.filter((layer) => layer.length);
+}
+
+/** Cut layers into columns of about the same height, where few edges cross. */
+function cutLayers(layers, heights, edges, count) {
+  const layerOf = new Map(layers.flatMap((layer, index) => layer.map((unit) => [unit, index])));
+  const crossing = new Array(layers.length + 1).fill(0);
+  const seen = new Set();
+  for (const { from, to } of edges) {
+    for (let cut = layerOf.get(from) + 1; cut <= layerOf.get(to); cut++) {
+      const key = `${cut}:${from.number}`;
+      if (!seen.has(key)) crossing[cut]++;
+      seen.add(key);
+    }
+  }
+  const total = heights.reduce((sum, height) => sum + height, 0);
+  const columns = [];
+  let start = 0, position = 0;
+  for (let number = 1; number < count; number++) {
+    const wanted = (total * number) / count;
+    let best = null;
+    for (let cut = start, at = position; cut < layers.length; at += heights[cut++]) {
+      if (cut === start) continue;
+      const cost = Math.abs(at - wanted) / (total / count) + 0.12 * crossing[cut];
+      if (best === null || cost < best.cost) best = { cut, at, cost };
+    }
+    if (best === null) break;
+    columns.push(layers.slice(start, best.cut));
+    start = best.cut;
+    position = best.at;
+  }
+  columns.push(layers.slice(start));
+  return columns;
+}
+
+/** Columns of layers, with the slots that lines pass. */
+class Columns {
+  constructor(columns, edges) {
+    this.slots = new Map();
+    this.passing = new Map();
+    // Above and below each column are layers for the lines from and to other columns.
+    this.columns = columns.map((column, number) => [
+      [],
+      ...column.map((layer, index) => layer.map((unit) => {
+        const slot = new Slot(unit.width, unit);
+        Object.assign(slot, { column: number, layer: index + 1 });
+        this.slots.set(unit, slot);
+        return slot;
+      })),
+      [],
+    ]);
+    this.bridges = new Map();
+    this.paths = edges.map((edge) => this.#path(edge));
+  }
+
+  /** Lead an edge through the layers between its ends; return the slots that it passes. */
+  #path(edge) {
+    const from = this.slots.get(edge.from), to = this.slots.get(edge.to);
+    const key = `${edge.from.number}:${edge.leaving ?? ""}:${edge.transfer ? 1 : 0}`;
+    const leaving = edge.leaving ?? from.width / 2;
+    const path = [from];
+    let slot = from;
+    const pass = (column, start, end, mark) => {
+      for (let layer = start; layer < end; layer++) {
+        const place = `${key}:${mark}:${column}:${layer}`;
+        let next = this.passing.get(place);
+        if (!next) {
+          this.passing.set(place, (next = new Slot(4)));
+          this.columns[column][layer].push(next);
+          if (slot && slot !== "bridge") new Link(slot, next, slot === from ? leaving : 2, 2, true);
+        }
+        path.push((slot = next));
+      }
+    };
+    if (from.column === to.column) {
+      pass(from.column, from.layer + 1, to.layer, "");
+    } else {
+      pass(from.column, from.layer + 1, this.columns[from.column].length, "");
+      const exit = slot;
+      slot = "bridge";
+      pass(to.column, 0, to.layer, `from ${from.column}`);
+      const entry = path[path.indexOf(exit) + 1];
+      this.bridges.set(`${key}:${to.column}`, { exit, entry, target: to.column, source: from.column });
+    }
+    const fixed = edge.entering !== null;
+    const link = new Link(slot, to, slot === from ? leaving : 2, edge.entering ?? to.width / 2, fixed);
+    path.push(to);
+    return { path, link, leaving };
+  }
+
+  layout() {
+    const bridges = [...this.bridges.values()].sort(
+      (a, b) => a.source - b.source || b.exit.x - a.exit.x);
+    const band = bridges.length ? TRACK * bridges.length + GAP_Y / 2 : 0;
+    let left = 0, height = 0;
+    const starts = [];
+    this.columns.forEach((column, number) => {
+      const width = placeLayers(column);
+      const into = bridges.filter((bridge) => bridge.target === number).length;
+      left += number ? TRACK * (into + 2) + GAP_X : 0;
+      starts.push(left);
+      let y = band;
+      column.forEach((layer, index) => {
+        const tall = Math.max(0, ...layer.map((slot) => slot.unit?.height ?? 0));
+        const isFirst = index === 0, isLast = index === column.length - 1;
+        for (const slot of layer) {
+          slot.x += left;
+          slot.top = isLast ? y - GAP_Y / 2 : y;
+          slot.bottom = slot.top + tall;
+          if (slot.unit) {
+            slot.unit.x = slot.x;
+            slot.unit.y = y;
+          }
+        }
+        if (layer.length && !isLast) y += isFirst ? GAP_Y / 2 : tall + GAP_Y;
+      });
+      height = Math.max(height, y - GAP_Y);
+      left += width;
+    });
+    this.#routeBridges(bridges, band, height, starts);
+    return {
+      width: left, height: height + (bridges.length ? band + GAP_Y / 2 : 0),
+      routes: this.paths.map((each) => this.#points(each)),
+    };
+  }
+
+  #routeBridges(bridges, top, bottom, starts) {
+    bridges.forEach((bridge, index) => {
+      const siblings = bridges.filter((other) => other.target === bridge.target);
+      const x = starts[bridge.target] - GAP_X / 2 - TRACK * (siblings.indexOf(bridge) + 1);
+      const low = bottom + GAP_Y / 2 + TRACK * index, high = top - TRACK * (index + 1);
+      const points = [[bridge.exit.x + 2, low], [x, low], [x, high], [bridge.entry.x + 2, high]];
+      (bridge.exit.bridges ??= new Map()).set(bridge.entry, points);
+    });
+  }
+
+  /** The points of an edge: pairs of the lower end in a layer and the upper end in the next. */
+  #points({ path, link, leaving }) {
+    const points = [];
+    const first = path[0];
+    points.push([first.x + leaving, first.top + first.unit.height]);
+    if (first.bottom > first.top + first.unit.height) points.push([first.x + leaving, first.bottom]);
+    for (let index = 1; index < path.length - 1; index++) {
+      const slot = path[index];
+      points.push([slot.x + 2, slot.top], [slot.x + 2, slot.bottom]);
+      if (slot.bridges?.has(path[index + 1])) points.push(...slot.bridges.get(path[index + 1]));
+    }
+    points.push([link.end, path.at(-1).top]);
+    return points;
+  }
+}
+
+/** Order the slots of each layer, set their positions from 0 on, and return the width. */
+function placeLayers(layers) {
+  orderLayers(layers);
+  for (const layer of layers) placeNear(layer, layer.map(() => 0));
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    const down = sweep % 2 === 0, both = sweep >= SWEEPS - 2;
+    for (const layer of down ? layers : [...layers].reverse()) {
+      placeNear(layer, layer.map((slot) => idealPosition(slot, down || both, !down || both)));
+    }
+    spreadLinks(layers);
+  }
+  const all = layers.flat();
+  const left = Math.min(...all.map((slot) => slot.x), Infinity);
+  for (const slot of all) slot.x -= left;
+  return Math.max(0, ...all.map((slot) => slot.x + slot.width));
+}
+
+/** Sort each layer by the barycentres of neighbours; keep the order with the fewest crossings. */
+function orderLayers(layers) {
+  let best = layers.map((layer) => [...layer]);
+  let fewest = crossings(layers);
+  for (let sweep = 0; sweep < SWEEPS && fewest; sweep++) {
+    const down = sweep % 2 === 0;
+    const rank = new Map();
+    for (const layer of down ? layers : [...layers].reverse()) {
+      const centres = new Map(layer.map((slot, index) => {
+        const around = (down ? slot.up : slot.down).map((link) => down
+          ? rank.get(link.upper) + link.leaving / (link.upper.width + 1)
+          : rank.get(link.lower) + link.entering / (link.lower.width + 1));
+        return [slot, around.length ? around.reduce((a, b) => a + b) / around.length : index];
+      }));
+      layer.sort((a, b) => centres.get(a) - centres.get(b));
+      layer.forEach((slot, index) => rank.set(slot, index));
+    }
+    const count = crossings(layers);
+    if (count < fewest) [best, fewest] = [layers.map((layer) => [...layer]), count];
+  }
+  layers.forEach((layer, index) => layer.splice(0, layer.length, ...best[index]));
+}
+
+function crossings(layers) {
+  let count = 0;
+  for (let index = 1; index < layers.length; index++) {
+    const rank = new Map(layers[index].map((slot, position) => [slot, position]));
+    const ends = [];
+    for (const slot of layers[index - 1]) {
+      const targets = slot.down.map((link) => [rank.get(link.lower), link.entering]);
+      for (const [r, e] of targets) {
+        for (const [otherRank, otherEntering] of ends) {
+          if (otherRank > r || (otherRank === r && otherEntering > e)) count++;
+        }
+      }
+      ends.push(...targets);
+    }
+  }
+  return count;
+}
+
+/** The mean of the positions at which the links of a slot would be vertical. */
+function idealPosition(slot, up, down) {
+  const wanted = [];
+  if (up) for (const link of slot.up) wanted.push(link.start - link.entering);
+  if (down) for (const link of slot.down) wanted.push(link.end - link.leaving);
+  return wanted.length ? wanted.reduce((a, b) => a + b) / wanted.length : slot.x;
+}
+
+/** Set the positions nearest to the wanted ones that keep the order (pool adjacent violators). */
+function placeNear(layer, wanted) {
+  const pools = [];
+  const offsets = [];
+  let offset = 0;
+  layer.forEach((slot, index) => {
+    offsets.push(offset);
+    let pool = { mean: wanted[index] - offset, weight: slot.unit ? 1 : 4, count: 1 };
+    while (pools.length && pools.at(-1).mean > pool.mean) {
+      const other = pools.pop();
+      const weight = other.weight + pool.weight;
+      const mean = (other.mean * other.weight + pool.mean * pool.weight) / weight;
+      pool = { mean, weight, count: other.count + pool.count };
+    }
+    pools.push(pool);
+    offset += slot.width + GAP_X;
+  });
+  let index = 0;
+  for (const { mean, count } of pools) {
+    for (let end = index + count; index < end; index++) layer[index].x = mean + offsets[index];
+  }
+}
+
+/** Spread the links into each slot over its width, in the order of their upper ends. */
+function spreadLinks(layers) {
+  for (const slot of layers.flat()) {
+    const links = slot.up.filter((link) => !link.fixed).sort((a, b) => a.start - b.start);
+    links.forEach((link, index) => (link.entering = (slot.width * (index + 1)) / (links.length + 1)));
+  }
+}
