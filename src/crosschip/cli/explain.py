@@ -65,9 +65,10 @@ def command(
     if profile and not html:
         raise typer.BadParameter("is for the page of --html", param_hint="--profile")
     model = compilation.load(models[0])
-    placement = compilation.explain(model)
     if html:
-        _write_page(html, model, compilation, placement, profile)
+        placement = _write_page(html, model, compilation, profile)
+    else:
+        placement = compilation.explain(model)
     if dot:
         write(dot, to_dot(placement.model, placement.clusters()))
     if svg:
@@ -85,17 +86,32 @@ def command(
         raise typer.Exit(1) from None
 
 
-def _write_page(
-    path: Path, model: Model, compilation: Compilation, placement: Placement, profile: bool
-) -> None:
-    """Write the page of a placement, or of the compiled model with a profile of runs."""
-    if not profile:
+def _write_page(path: Path, model: Model, compilation: Compilation, profiled: bool) -> Placement:
+    """Write the page of a placement, and return the placement.
+
+    Args:
+        path: the file.
+        model: the model.
+        compilation: the options.
+        profiled: whether to compile and run the model first, for the page.
+    """
+    if not profiled:
+        placement = compilation.explain(model)
         placement.to_html(path)
-        return
+        return placement
     with compilation.compile(model) as compiled:
-        times = compiled.profile(compilation.inputs(model))
-    # The reasons of all devices are in the placement that was not compiled.
-    times.placement.to_html(path, times)
+        named = compilation.input or compilation.shape
+        profile = compiled.profile(compilation.inputs(model) if named else None)
+    # All devices were asked for their reasons in an explained placement only.
+    placement = compilation.explain(model)
+    if _assignment(placement) != _assignment(profile.placement):
+        placement = profile.placement
+    placement.to_html(path, profile)
+    return placement
+
+
+def _assignment(placement: Placement) -> list[tuple[str, str | None]]:
+    return [(decision.name, decision.device) for decision in placement.all_decisions()]
 
 
 def _print_missing(

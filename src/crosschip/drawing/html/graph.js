@@ -1,5 +1,7 @@
 // The model: operations, values, and the tree of boxes that the picture shows.
 
+const MOST_ENDS = 6; // more inputs or outputs of a model are in a block
+
 /** An operation, a block, a value at the end of a model, or a port at the edge of an open block. */
 class Box {
   constructor(id, kind, title) {
@@ -43,7 +45,7 @@ class Graph {
     const { operations, values, operators, blocks } = data.graph;
     this.values = values.names.map((name, index) => ({
       index, name, type: values.typeTexts[values.types[index]], constant: values.constants[index],
-      producer: null, home: null, readers: [],
+      producer: null, home: null, model: null, readers: [],
     }));
     this.operations = operations.names.map((name, index) => ({
       index, name, type: operators[operations.types[index]], group: operations.groups[index],
@@ -109,13 +111,20 @@ class Graph {
     });
   }
 
+  /** Add a box for each input or output of a model or body, in a block if they are many. */
   #addEnds(block, kind, index) {
-    for (const [name, number] of block[`${kind}s`] ?? []) {
-      const end = this.#register(new Box(`${kind}${index}.${this.boxes.size}`, kind, name));
-      end.value = this.values[number];
-      if (kind === "input") end.value.home = end;
-      this.blocks[index].add(end);
+    const ends = block[`${kind}s`] ?? [];
+    let parent = this.blocks[index];
+    if (ends.length > MOST_ENDS) {
+      parent = this.#register(new Box(`${kind}s${index}`, "ends", `${ends.length} ${kind}s`));
+      this.blocks[index].add(parent);
     }
+    ends.forEach(([name, number], at) => {
+      const end = this.#register(new Box(`${kind}${index}.${at}`, kind, name));
+      end.value = this.values[number];
+      if (kind === "input") Object.assign(end.value, { home: end, model: this.blocks[index] });
+      parent.add(end);
+    });
   }
 
   /** Set the range of operations in each block, and how many each device has. */
@@ -147,12 +156,16 @@ class Graph {
         (operation.measured ??= []).push(step);
       }
     }
+    const bySegment = new Map((this.data.profile?.segments ?? []).map((s) => [s.segment, s.seconds]));
     const sum = (box) => {
       box.seconds = box.operation?.seconds ?? 0;
       for (const child of box.children) box.seconds += sum(child);
+      const segment = box.kind === "segment" ? this.operations[box.first].segment : null;
+      box.shown = bySegment.get(segment) ?? box.seconds;
       return box.seconds;
     };
     sum(this.root);
+    this.whole = this.data.profile?.seconds ?? 0;
   }
 
   device(operation) {

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from crosschip.drawing.graph import Labels
 from crosschip.drawing.repeats import Item, Repeat, fold
@@ -138,7 +138,7 @@ def _chunked(items: Sequence[Block | Operation]) -> list[Block | Operation]:
         middle = length * number
         cuts.append(min(near, key=lambda cut: (crossing[cut], abs(cut - middle))))
     cuts.append(len(items))
-    chunks = [items[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    chunks = [items[start:end] for start, end in pairwise(cuts)]
     return [_stretch(chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
 
 

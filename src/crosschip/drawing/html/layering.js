@@ -1,6 +1,7 @@
 // A layered layout: layers from top to bottom, in columns beside each other (Sugiyama's method).
 
 const GAP_X = 16, GAP_Y = 24, TRACK = 8, SWEEPS = 10;
+const LEAST_WRAPPED = 480, MOST_COLUMNS = 8; // lower graphs are in one column
 
 /** A part of a layer: a unit, or the vertical piece of a line that passes the layer. */
 class Slot {
@@ -29,17 +30,23 @@ class Link {
 /**
  * Set the positions of units, and return the size and the points of each edge.
  *
+ * The number of columns is that with which the whole is largest on a screen of the `aspect`.
  * Units have `width`, `height`, `edge` ("top" and "bottom" for ports); edges have `from`, `to`,
  * `leaving` and `entering` (offsets, or `null` for any), and go from earlier to later units.
  */
 function layered(units, edges, aspect) {
   const layers = assignLayers(units, edges);
   const heights = layers.map((layer) => Math.max(...layer.map((unit) => unit.height)) + GAP_Y);
-  const single = new Columns([layers], edges).layout();
-  const wanted = Math.floor(Math.sqrt((aspect * single.height) / Math.max(single.width, 1)) + 0.2);
-  const count = Math.min(8, layers.length, single.height > 480 ? wanted : 1);
-  if (count < 2) return single;
-  return new Columns(cutLayers(layers, heights, edges, count), edges).layout();
+  const total = heights.reduce((sum, height) => sum + height, 0);
+  const most = total > LEAST_WRAPPED ? Math.min(MOST_COLUMNS, layers.length) : 1;
+  let best = null;
+  for (let count = 1; count <= most && (!best || count < best.count + 3); count++) {
+    const columns = new Columns(cutLayers(layers, heights, edges, count), edges);
+    const { width, height } = columns.measure();
+    const cost = Math.max(width / aspect, height) * (1 + 0.04 * count);
+    if (!best || cost < best.cost) best = { columns, count, cost };
+  }
+  return best.columns.result();
 }
 
 /** Put each unit below those that it reads; those that read nothing are just above their reader. */
@@ -151,20 +158,34 @@ class Columns {
     return { path, link, leaving };
   }
 
-  layout() {
+  /** Set the positions in each column, and return the size of the whole. */
+  measure() {
+    this.widths = this.columns.map(placeLayers);
+    const lines = this.bridges.size;
+    const heights = this.columns.map((column) => column.reduce((sum, layer, index) =>
+      sum + (index && index < column.length - 1 ? layerHeight(layer) + GAP_Y : 0), 0));
+    return {
+      width: this.widths.reduce((sum, width) => sum + width)
+        + (this.columns.length - 1) * (2 * TRACK + GAP_X) + lines * TRACK,
+      height: Math.max(...heights) + (lines ? 2 * TRACK * lines + GAP_Y : 0),
+    };
+  }
+
+  /** Set the positions of the units, and return the size and the points of each edge. */
+  result() {
     const bridges = [...this.bridges.values()].sort(
       (a, b) => a.source - b.source || b.exit.x - a.exit.x);
     const band = bridges.length ? TRACK * bridges.length + GAP_Y / 2 : 0;
     let left = 0, height = 0;
     const starts = [];
     this.columns.forEach((column, number) => {
-      const width = placeLayers(column);
+      const width = this.widths[number];
       const into = bridges.filter((bridge) => bridge.target === number).length;
       left += number ? TRACK * (into + 2) + GAP_X : 0;
       starts.push(left);
       let y = band;
       column.forEach((layer, index) => {
-        const tall = Math.max(0, ...layer.map((slot) => slot.unit?.height ?? 0));
+        const tall = layerHeight(layer);
         const isFirst = index === 0, isLast = index === column.length - 1;
         for (const slot of layer) {
           slot.x += left;
@@ -211,6 +232,10 @@ class Columns {
     points.push([link.end, path.at(-1).top]);
     return points;
   }
+}
+
+function layerHeight(layer) {
+  return Math.max(0, ...layer.map((slot) => slot.unit?.height ?? 0));
 }
 
 /** Order the slots of each layer, set their positions from 0 on, and return the width. */

@@ -94,8 +94,9 @@ class Layout {
     const { measure } = this;
     if (box.isBlock) {
       box.label = measure.cut(box.title, FONTS.bold, 220);
-      box.detail = box.operation ? box.operation.type : plural(box.count, "operation");
-      box.time = box.seconds ? duration(box.seconds) : "";
+      box.detail = box.operation ? box.operation.type
+        : box.kind === "ends" ? "" : plural(box.count, "operation");
+      box.time = box.shown ? duration(box.shown) : "";
       const below = measure.width(box.detail, FONTS.small) + measure.width(box.time, FONTS.small);
       box.width = Math.max(measure.width(box.label, FONTS.bold) + 30, below + 34, 110);
       box.height = CLOSED;
@@ -152,13 +153,13 @@ class Layout {
       if (!map.has(value)) map.set(value, { id: `p${map === ports.leaving}${value.index}` });
       return map.get(value);
     };
-    const isWithinBody = (home) => home !== box && box.contains(home);
+    const isWithin = (model) => model && model !== box && box.contains(model);
     for (let index = box.first; index <= box.last; index++) {
       const operation = this.graph.operations[index];
       const target = childOf(operation.box);
       for (const value of target ? operation.values : []) {
         const { producer, home } = value;
-        if (home && isWithinBody(home.parent)) continue;
+        if (isWithin(value.model)) continue;
         const origin = producer?.box ?? home;
         const source = origin && box.contains(origin) ? childOf(origin) : port(ports.entering, value);
         const group = producer?.group ?? operation.group;
@@ -172,10 +173,14 @@ class Layout {
         }
       }
     }
-    for (const end of box.children) {
-      if (end.kind !== "output" || end.value.constant) continue;
-      const origin = end.value.producer?.box ?? end.value.home;
-      if (origin && box.contains(origin)) add(childOf(origin), end, end.value, false);
+    for (const end of box.children.flatMap((child) => (child.kind === "ends" ? child.children : [child]))) {
+      const { value } = end;
+      if (!value || value.constant) continue;
+      const origin = value.producer?.box ?? value.home;
+      if (end.kind === "input" && box.kind === "ends") add(end, port(ports.leaving, value), value, false);
+      if (end.kind !== "output" || !origin) continue;
+      if (box.kind === "ends") add(port(ports.entering, value), end, value, false);
+      else if (box.contains(origin)) add(childOf(origin), childOf(end), value, false);
     }
     return { links: [...links.values()], ports };
   }
@@ -191,7 +196,7 @@ class Layout {
   #endsOutside(box, value) {
     this.outputs ??= new Set([...this.graph.boxes.values()]
       .filter((each) => each.kind === "output").map((each) => each.value));
-    return box !== this.graph.root && box.kind !== "body" && this.outputs.has(value);
+    return box !== this.graph.root && !["body", "ends"].includes(box.kind) && this.outputs.has(value);
   }
 
   /** Return what is placed: ports, boxes, and chains of operations as stacks of rows. */

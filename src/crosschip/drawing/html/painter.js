@@ -90,12 +90,14 @@ class Painter {
     context.fill();
     context.stroke();
     const device = only === null ? null : this.graph.devices[only];
+    if (box === this.state.selected) context.globalAlpha = 1;
     context.fillStyle = device?.colour ?? theme.header;
     context.strokeStyle = device ? this.edges[only] : theme.line;
     roundRect(context, box.x, box.y, width, box.height, 6);
     context.fill();
     context.stroke();
     if (only === null) this.#shares(box, groups, width);
+    else if (box.shown) this.#heat(box.shown, box.x + 6, box.y + box.height - 6, width - 12, 3);
     if (this.#fits(FONT)) {
       context.fillStyle = device ? "#111820" : theme.ink;
       context.font = FONTS.bold;
@@ -118,6 +120,14 @@ class Painter {
     }
   }
 
+  /** Draw the share of a run's time as a bar. */
+  #heat(seconds, x, y, width, height) {
+    this.context.fillStyle = "rgb(0 0 0 / 12%)";
+    this.context.fillRect(x, y, width, height);
+    this.context.fillStyle = "rgb(0 0 0 / 62%)";
+    this.context.fillRect(x, y, Math.min(width, (width * seconds) / this.graph.whole), height);
+  }
+
   #badge(box, width) {
     const { context } = this;
     const text = String(box.hits);
@@ -134,13 +144,19 @@ class Painter {
     const { context, theme } = this;
     const { operation } = box;
     const device = this.graph.device(operation);
-    context.globalAlpha = this.#isDimmed(operation.hit, operation.group) ? 0.22 : 1;
+    const isDimmed = box !== this.state.selected && this.#isDimmed(operation.hit, operation.group);
+    context.globalAlpha = isDimmed ? 0.22 : 1;
     context.fillStyle = device?.colour ?? theme.pill;
     context.fillRect(box.x, box.y, box.shownWidth, box.height);
     if (this.scale > 0.25) {
       context.strokeStyle = device ? this.edges[operation.group] : theme.line;
       context.lineWidth = 0.8;
       context.strokeRect(box.x, box.y, box.shownWidth, box.height);
+    }
+    const share = this.graph.whole ? operation.seconds / this.graph.whole : 0;
+    if (share > 0.002) {
+      context.fillStyle = "rgb(0 0 0 / 62%)";
+      context.fillRect(box.x, box.y + box.height - 3, box.shownWidth * Math.min(share, 1), 2.4);
     }
     let x = box.x;
     const middle = box.y + box.height / 2 + 0.5;

@@ -94,7 +94,7 @@ class Panel {
         this.#deviceName(device.name), device.operations.toLocaleString("en"),
         `${((100 * device.operations) / Math.max(total, 1)).toFixed(1)} %`,
         segments(index).length || "",
-        ...(data.profile ? [this.#segmentTime(segments(index))] : []),
+        ...(data.profile ? [this.#segmentTime(device, segments(index))] : []),
       ])));
     if (data.problem) parts.push(element("p", "problem", data.problem));
     parts.push(...data.notes.map((note) => element("p", "", note)));
@@ -103,7 +103,9 @@ class Panel {
     return parts;
   }
 
-  #segmentTime(segments) {
+  /** The time of a device's segments; of the runtime, without that of the bodies it runs. */
+  #segmentTime(device, segments) {
+    if (device.name === "runtime") return duration(this.data.profile.others.runtime);
     const numbers = new Set(segments.map((segment) => this.data.segments.indexOf(segment)));
     const seconds = this.data.profile.segments.filter((each) => numbers.has(each.segment))
       .reduce((sum, each) => sum + each.seconds, 0);

@@ -13,7 +13,7 @@ from crosschip.runtime.profiling.spans import Span, SpanKind
 if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
 
-_MOST_SPANS = 20_000
+_MOST_SPANS = 5_000
 """The maximum number of spans of a time line; the longest are shown."""
 
 
