@@ -227,12 +227,12 @@ class Graph {
     let shown = this.root.children.length;
     let level = this.root.children;
     while (level.length) {
-      const blocks = level.filter((box) => box.isBlock);
+      const blocks = level.filter((box) => box.isBlock && box.kind !== "ends");
       const added = blocks.reduce((sum, box) => sum + box.children.length, 0);
-      if (shown + added > most) return;
-      for (const box of blocks) this.toggle(box, true);
+      const opened = shown + added <= most ? blocks : [];
+      for (const box of opened) this.toggle(box, true);
       shown += added;
-      level = blocks.flatMap((box) => box.children);
+      level = opened.flatMap((box) => box.children);
     }
   }
 }

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 
 from crosschip.drawing.graph import Labels
 from crosschip.drawing.repeats import Item, Repeat, fold
@@ -115,7 +115,7 @@ def _repeat(repeat: Repeat, labels: Labels) -> Block:
     copies = [
         Block(
             BlockKind.COPY,
-            f"{number} of {count}",
+            f"{number} of {count} {_scope(operations)}".strip(),
             _chunked(_nested(fold(operations, labels.group), labels)),
         )
         for number, operations in enumerate(repeat.blocks, 1)
@@ -127,6 +127,27 @@ def _chunked(items: Sequence[Block | Operation]) -> list[Block | Operation]:
     """Return items with stretches of them in blocks if they are too many for one screen."""
     if len(items) <= _MOST_BOXES:
         return list(items)
+    around = _around_large(items)
+    return around if len(around) <= _MOST_BOXES else _cut(items)
+
+
+def _around_large(items: Sequence[Block | Operation]) -> list[Block | Operation]:
+    """Return items with stretches in place of what lies between large blocks."""
+    chunked: list[Block | Operation] = []
+    for is_large, run in groupby(items, _is_large):
+        between = list(run)
+        chunked += between if is_large or len(between) <= _LEAST_OPERATIONS else _cut(between)
+    return chunked
+
+
+def _is_large(item: Block | Operation) -> bool:
+    if isinstance(item, Operation):
+        return False
+    return item.kind is BlockKind.CONTROL or len(list(operations_in(item))) >= _MOST_BOXES // 2
+
+
+def _cut(items: Sequence[Block | Operation]) -> list[Block | Operation]:
+    """Return items cut into stretches where few values cross."""
     crossing = _crossing(items)
     count = min(_MOST_BOXES // 2, math.ceil(len(items) / (_MOST_BOXES // 2)))
     length = len(items) / count
@@ -143,9 +164,21 @@ def _chunked(items: Sequence[Block | Operation]) -> list[Block | Operation]:
 
 
 def _stretch(items: Sequence[Block | Operation]) -> Block:
-    counts = Counter(operation.type for item in items for operation in operations_in(item))
-    names = [f"{type_} ×{count}" if count > 1 else type_ for type_, count in counts.most_common(3)]
-    return Block(BlockKind.STRETCH, ", ".join(names), _chunked(items))
+    operations = [operation for item in items for operation in operations_in(item)]
+    counts = Counter(operation.type for operation in operations)
+    types = [f"{type_} ×{count}" if count > 1 else type_ for type_, count in counts.most_common(3)]
+    return Block(BlockKind.STRETCH, _scope(operations) or ", ".join(types), _chunked(items))
+
+
+def _scope(operations: Sequence[Operation]) -> str:
+    """Return the end of the path that the names of operations have in common; empty for none."""
+    paths = [operation.name.split("/")[:-1] for operation in operations]
+    parts = takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
+    common = [part for part, *_ in parts]
+    return legible("/".join(common[-_SCOPE_PARTS:]).strip("/"))
+
+
+_SCOPE_PARTS = 2
 
 
 def _crossing(items: Sequence[Block | Operation]) -> list[int]:

@@ -1,7 +1,7 @@
 // A layered layout: layers from top to bottom, in columns beside each other (Sugiyama's method).
 
 const GAP_X = 16, GAP_Y = 24, TRACK = 8, SWEEPS = 10;
-const LEAST_WRAPPED = 480, MOST_COLUMNS = 8; // lower graphs are in one column
+const MOST_COLUMNS = 8;
 
 /** A part of a layer: a unit, or the vertical piece of a line that passes the layer. */
 class Slot {
@@ -31,14 +31,15 @@ class Link {
  * Set the positions of units, and return the size and the points of each edge.
  *
  * The number of columns is that with which the whole is largest on a screen of the `aspect`.
- * Units have `width`, `height`, `edge` ("top" and "bottom" for ports); edges have `from`, `to`,
+ * A graph that is not higher than `leastWrapped` is in one column. Units have `width`, `height`,
+ * `edge` ("top" and "bottom" for ports); edges have `from`, `to`,
  * `leaving` and `entering` (offsets, or `null` for any), and go from earlier to later units.
  */
-function layered(units, edges, aspect) {
+function layered(units, edges, aspect, leastWrapped) {
   const layers = assignLayers(units, edges);
   const heights = layers.map((layer) => Math.max(...layer.map((unit) => unit.height)) + GAP_Y);
   const total = heights.reduce((sum, height) => sum + height, 0);
-  const most = total > LEAST_WRAPPED ? Math.min(MOST_COLUMNS, layers.length) : 1;
+  const most = total > leastWrapped ? Math.min(MOST_COLUMNS, layers.length) : 1;
   let best = null;
   for (let count = 1; count <= most && (!best || count < best.count + 3); count++) {
     const columns = new Columns(cutLayers(layers, heights, edges, count), edges);
@@ -175,47 +176,32 @@ class Columns {
   result() {
     const bridges = [...this.bridges.values()].sort(
       (a, b) => a.source - b.source || b.exit.x - a.exit.x);
-    const band = bridges.length ? TRACK * bridges.length + GAP_Y / 2 : 0;
     let left = 0, height = 0;
-    const starts = [];
     this.columns.forEach((column, number) => {
-      const width = this.widths[number];
-      const into = bridges.filter((bridge) => bridge.target === number).length;
-      left += number ? TRACK * (into + 2) + GAP_X : 0;
-      starts.push(left);
-      let y = band;
-      column.forEach((layer, index) => {
-        const tall = layerHeight(layer);
-        const isFirst = index === 0, isLast = index === column.length - 1;
-        for (const slot of layer) {
-          slot.x += left;
-          slot.top = isLast ? y - GAP_Y / 2 : y;
-          slot.bottom = slot.top + tall;
-          if (slot.unit) {
-            slot.unit.x = slot.x;
-            slot.unit.y = y;
-          }
-        }
-        if (layer.length && !isLast) y += isFirst ? GAP_Y / 2 : tall + GAP_Y;
+      const into = bridges.filter((bridge) => bridge.target === number);
+      left += number ? TRACK * (into.length + 2) + GAP_X : 0;
+      into.forEach((bridge, index) => {
+        bridge.x = left - GAP_X / 2 - TRACK * (into.length - index);
       });
-      height = Math.max(height, y - GAP_Y);
-      left += width;
+      for (const slot of column.flat()) slot.x += left;
+      left += this.widths[number];
     });
-    this.#routeBridges(bridges, band, height, starts);
+    const lower = shareTracks(bridges, (bridge) => [bridge.exit.x, bridge.x]);
+    const upper = shareTracks([...bridges].reverse(), (bridge) => [bridge.x, bridge.entry.x]);
+    const top = upper.count ? TRACK * upper.count + GAP_Y / 2 : 0;
+    for (const column of this.columns) height = Math.max(height, placeRows(column, top));
+    for (const bridge of bridges) {
+      const low = height + GAP_Y / 2 + TRACK * lower.of.get(bridge);
+      const high = top - GAP_Y / 2 - TRACK * upper.of.get(bridge);
+      const points = [
+        [bridge.exit.x + 2, low], [bridge.x, low], [bridge.x, high], [bridge.entry.x + 2, high],
+      ];
+      (bridge.exit.bridges ??= new Map()).set(bridge.entry, points);
+    }
     return {
-      width: left, height: height + (bridges.length ? band + GAP_Y / 2 : 0),
+      width: left, height: height + (lower.count ? TRACK * lower.count + GAP_Y / 2 : 0),
       routes: this.paths.map((each) => this.#points(each)),
     };
-  }
-
-  #routeBridges(bridges, top, bottom, starts) {
-    bridges.forEach((bridge, index) => {
-      const siblings = bridges.filter((other) => other.target === bridge.target);
-      const x = starts[bridge.target] - GAP_X / 2 - TRACK * (siblings.indexOf(bridge) + 1);
-      const low = bottom + GAP_Y / 2 + TRACK * index, high = top - TRACK * (index + 1);
-      const points = [[bridge.exit.x + 2, low], [x, low], [x, high], [bridge.entry.x + 2, high]];
-      (bridge.exit.bridges ??= new Map()).set(bridge.entry, points);
-    });
   }
 
   /** The points of an edge: pairs of the lower end in a layer and the upper end in the next. */
@@ -234,6 +220,34 @@ class Columns {
   }
 }
 
+/** Set the vertical positions in a column, and return its lower end. */
+function placeRows(column, top) {
+  let y = top;
+  column.forEach((layer, index) => {
+    const height = layerHeight(layer), isLast = index === column.length - 1;
+    for (const slot of layer) {
+      slot.top = isLast ? y - GAP_Y / 2 : y;
+      slot.bottom = slot.top + height;
+      if (slot.unit) Object.assign(slot.unit, { x: slot.x, y });
+    }
+    if (layer.length && !isLast) y += index ? height + GAP_Y : GAP_Y / 2;
+  });
+  return y - GAP_Y;
+}
+
+/** Give each line the first track in which it overlaps no other. */
+function shareTracks(lines, interval) {
+  const tracks = [], of = new Map();
+  for (const line of lines) {
+    const [start, end] = interval(line);
+    let track = 0;
+    while (tracks[track]?.some(([from, to]) => start < to + TRACK && from < end + TRACK)) track++;
+    (tracks[track] ??= []).push([start, end]);
+    of.set(line, track);
+  }
+  return { of, count: tracks.length };
+}
+
 function layerHeight(layer) {
   return Math.max(0, ...layer.map((slot) => slot.unit?.height ?? 0));
 }
@@ -249,6 +263,8 @@ function placeLayers(layers) {
     }
     spreadLinks(layers);
   }
+  straighten(layers);
+  spreadLinks(layers);
   const all = layers.flat();
   const left = Math.min(...all.map((slot) => slot.x), Infinity);
   for (const slot of all) slot.x -= left;
@@ -325,6 +341,34 @@ function placeNear(layer, wanted) {
   for (const { mean, count } of pools) {
     for (let end = index + count; index < end; index++) layer[index].x = mean + offsets[index];
   }
+}
+
+/** Make the lines that pass layers straight where their neighbours permit it. */
+function straighten(layers) {
+  const bounds = new Map();
+  for (const layer of layers) {
+    layer.forEach((slot, index) => bounds.set(slot, [layer[index - 1], layer[index + 1]]));
+  }
+  for (const slot of layers.flat()) {
+    if (!slot.unit && !slot.up.some((link) => !link.upper.unit)) straightenFrom(slot, bounds);
+  }
+}
+
+function straightenFrom(top, bounds) {
+  const pieces = [];
+  let low = -Infinity, high = Infinity, piece = top;
+  while (piece) {
+    const [before, after] = bounds.get(piece);
+    const least = before ? before.x + before.width + GAP_X : -Infinity;
+    const most = after ? after.x - GAP_X - piece.width : Infinity;
+    if (Math.max(low, least) > Math.min(high, most)) break;
+    [low, high] = [Math.max(low, least), Math.min(high, most)];
+    pieces.push(piece);
+    piece = piece.down.find((link) => !link.lower.unit)?.lower;
+  }
+  const mean = pieces.reduce((sum, each) => sum + each.x, 0) / Math.max(1, pieces.length);
+  for (const each of pieces) each.x = Math.min(Math.max(mean, low), high);
+  if (piece && pieces.length) straightenFrom(piece, bounds);
 }
 
 /** Spread the links into each slot over its width, in the order of their upper ends. */

@@ -80,8 +80,9 @@ class Layout {
     }));
     const kept = edges.map((edge, index) => index)
       .filter((index) => edges[index].from.number < edges[index].to.number);
-    const aspect = box.parent ? 1 : this.aspect;
-    const size = layered(units.list, kept.map((index) => edges[index]), aspect);
+    const [aspect, leastWrapped] = box.parent ? [0.8, 900] : [this.aspect, 480];
+    const shown = kept.map((index) => edges[index]);
+    const size = layered(units.list, shown, aspect, leastWrapped);
     this.#place(box, units.list, size);
     box.routes = kept.map((index, at) => ({
       ...links[index], points: this.#attached(box, links[index], size.routes[at]),
@@ -95,7 +96,9 @@ class Layout {
     if (box.isBlock) {
       box.label = measure.cut(box.title, FONTS.bold, 220);
       box.detail = box.operation ? box.operation.type
-        : box.kind === "ends" ? "" : plural(box.count, "operation");
+        : box.kind === "ends" ? box.children.map((end) => end.title).join(", ")
+          : plural(box.count, "operation");
+      box.detail = measure.cut(box.detail, FONTS.small, 180);
       box.time = box.shown ? duration(box.shown) : "";
       const below = measure.width(box.detail, FONTS.small) + measure.width(box.time, FONTS.small);
       box.width = Math.max(measure.width(box.label, FONTS.bold) + 30, below + 34, 110);
@@ -272,11 +275,9 @@ class Layout {
     box.width = least + 2 * PAD;
     box.height = size.height + top + PAD;
     box.label = this.measure.cut(box.title, FONTS.bold, box.width - 44);
-    for (const { points } of size.routes.map((points) => ({ points }))) {
-      for (const point of points) {
-        point[0] += left;
-        point[1] += top;
-      }
+    for (const point of size.routes.flat()) {
+      point[0] += left;
+      point[1] += top;
     }
   }
 
