@@ -61,6 +61,23 @@ def test_drawings(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
     assert {"reference: 6 operations in segment 0", "CONV_2D", "[bold]概率"} <= set(texts)
 
 
+def test_a_page(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
+    """The page is written; `--profile` adds a run to it, and means nothing without a page."""
+    page, profiled = tmp_path / "m.html", tmp_path / "profiled.html"
+    outcome = crosschip("explain", model, "--devices", "reference", "--html", page)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "ADAPTIVE_AVERAGE_POOL_2D" in page.read_text(encoding="utf-8")
+    assert '"profile":null' in page.read_text(encoding="utf-8")
+    devices = ("--devices", "onnxruntime,reference", "--no-cache", *SHAPE)
+    outcome = crosschip("explain", model, *devices, "--html", profiled, "--profile")
+    assert outcome.status == 0
+    assert '"profile":{"runs":10,' in profiled.read_text(encoding="utf-8")
+    assert '"device":"reference","runs":true' in profiled.read_text(encoding="utf-8")
+    outcome = crosschip("explain", model, *devices, "--profile")
+    assert outcome.status == 2
+    assert "is for the page of --html" in outcome.err
+
+
 def test_a_drawing_of_two_devices(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
     """Segments have the numbers of the table, transfers are lines, and reasons are tooltips."""
     drawing = tmp_path / "m.svg"

@@ -199,7 +199,7 @@ class Graph {
     });
   }
 
-  /** Set which operations a search found, and their numbers in blocks; `null` for no search. */
+  /** Set which operations match a search, and their numbers in blocks; `null` for no search. */
   setHits(operations) {
     for (const operation of this.operations) operation.hit = !operations;
     for (const box of this.boxes.values()) box.hits = 0;

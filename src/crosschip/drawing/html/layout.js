@@ -78,13 +78,13 @@ class Layout {
       leaving: link.source.open ? link.source.leaving.get(link.sourceValue)?.x ?? null : null,
       entering: link.target.open ? link.target.entering.get(link.targetValue)?.x ?? null : null,
     }));
-    const kept = edges.map((edge, index) => index)
+    const forward = edges.map((edge, index) => index)
       .filter((index) => edges[index].from.number < edges[index].to.number);
     const [aspect, leastWrapped] = box.parent ? [0.8, 900] : [this.aspect, 480];
-    const shown = kept.map((index) => edges[index]);
+    const shown = forward.map((index) => edges[index]);
     const size = layered(units.list, shown, aspect, leastWrapped);
     this.#place(box, units.list, size);
-    box.routes = kept.map((index, at) => ({
+    box.routes = forward.map((index, at) => ({
       ...links[index], points: this.#attached(box, links[index], size.routes[at]),
     }));
     box.paths = null;

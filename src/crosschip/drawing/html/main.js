@@ -150,10 +150,10 @@ class App {
   }
 
   search(text) {
-    const found = text.trim() ? this.graph.search(text) : null;
-    this.state.searching = Boolean(found);
-    this.graph.setHits(found);
-    this.panel.showResults(found);
+    const matches = text.trim() ? this.graph.search(text) : null;
+    this.state.searching = Boolean(matches);
+    this.graph.setHits(matches);
+    this.panel.showResults(matches);
     this.view.draw();
     this.#writeAddress();
   }

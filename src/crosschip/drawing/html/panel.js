@@ -3,16 +3,16 @@
 
 /** Return an element with classes, texts and elements in it. */
 function element(tag, classes, ...content) {
-  const made = document.createElement(tag);
-  if (classes) made.className = classes;
-  made.append(...content.filter((each) => each !== null && each !== undefined && each !== ""));
-  return made;
+  const node = document.createElement(tag);
+  if (classes) node.className = classes;
+  node.append(...content.filter((each) => each !== null && each !== undefined && each !== ""));
+  return node;
 }
 
 function swatch(colour) {
-  const made = element("span", "swatch");
-  made.style.background = colour ?? "transparent";
-  return made;
+  const node = element("span", "swatch");
+  node.style.background = colour ?? "transparent";
+  return node;
 }
 
 /** Return a table; columns that start with `#` are numbers. */
@@ -22,6 +22,11 @@ function table(columns, rows) {
   const body = rows.map((row) => element("tr", "", ...row.map((cell, index) =>
     element("td", kind(columns[index]), ...(Array.isArray(cell) ? cell : [cell])))));
   return element("table", "", element("thead", "", head), element("tbody", "", ...body));
+}
+
+/** The type of a value; a short one does not break. */
+function typeCell({ type }) {
+  return element("span", type.length < 22 ? "narrow" : "", type);
 }
 
 const MOST_ROWS = 30;
@@ -42,9 +47,11 @@ class Panel {
   }
 
   show(box) {
-    const parts = box?.operation && box.kind !== "control" ? this.#operation(box.operation)
-      : box?.operation ? [...this.#operation(box.operation), ...this.#block(box)]
-        : box?.value ? this.#end(box) : box ? this.#block(box) : this.#summary();
+    let parts = this.#summary();
+    if (box?.value) parts = this.#end(box);
+    else if (box?.operation) parts = this.#operation(box.operation);
+    else if (box) parts = [];
+    if (box?.isBlock) parts.push(...this.#block(box));
     if (box) {
       const up = element("button", "link", "← Summary");
       up.addEventListener("click", () => this.app.select(null));
@@ -204,6 +211,11 @@ class Panel {
 
   #verdicts(operation) {
     const here = this.graph.device(operation)?.name;
+    const whole = operation.verdicts.length ? null : this.#control(operation.box.parent);
+    if (whole) {
+      return [element("h2", "", "Why there"), element("p", "", "It runs as a part of ",
+        this.#operationLink(whole.operation), ` on ${here ?? "no device"}.`)];
+    }
     const rows = operation.verdicts.map(({ device, runs, text }) => {
       const mark = device === here ? "runs here" : runs ? "could" : "declines";
       return [this.#deviceName(device), element("span", runs ? "yes narrow" : "no narrow", mark),
@@ -219,6 +231,11 @@ class Panel {
     return [element("h2", "", "Why there"), table(["device", "", "reason"], rows)];
   }
 
+  /** The block of control flow around a box; `null` for none. */
+  #control(box) {
+    return !box || box.kind === "control" ? box : this.#control(box.parent);
+  }
+
   #costs(operation) {
     const parts = [];
     if (operation.measured) {
@@ -231,10 +248,11 @@ class Panel {
       const here = element("span", block.estimated ? "estimate" : "",
         `${duration(block.seconds)} ± ${duration(block.uncertainty)}${block.estimated ? " (estimated)" : ""}`);
       parts.push(element("h2", "", `Cost of its block of ${plural(block.operations.length, "operation")}`));
-      parts.push(table(["device", "#time of the whole model", "#transfers"], [
-        [this.#deviceName(block.device), [here], ""],
-        ...block.alternatives.map((each) => [this.#deviceName(each.device), sign(each.seconds),
-          each.transfers > 0 ? `+${each.transfers}` : String(each.transfers)]),
+      const transfers = (count) => (count > 0 ? `+${count}` : String(count));
+      parts.push(table(["device", "#time", "#transfers"], [
+        [this.#deviceName(block.device), here, ""],
+        ...block.alternatives.map((each) => [this.#deviceName(each.device),
+          `${sign(each.seconds)} for the model`, transfers(each.transfers)]),
       ]));
     }
     const values = new Set([...operation.values, ...operation.outputs].map((value) => value.index));
@@ -255,17 +273,17 @@ class Panel {
 
   #operands(operation) {
     const inputs = operation.inputs.map(([slot, input]) => {
-      if (typeof input !== "number") return [slot, input, ""];
+      if (typeof input !== "number") return [element("span", "narrow", slot), input, ""];
       const value = this.graph.values[input];
       const origin = value.producer?.box ?? value.home;
       const shown = typeof value.constant === "string" ? value.constant
         : value.constant ? element("span", "quiet", `constant ${value.name}`)
           : origin ? this.#link(origin, value.name) : value.name;
-      return [slot, shown, value.type];
+      return [element("span", "narrow", slot), shown, typeCell(value)];
     });
     const outputs = operation.outputs.map((value) => [
       value.name, value.readers.slice(0, 8).flatMap((reader, index) => [
-        ...(index ? [", "] : []), this.#operationLink(reader)]), value.type]);
+        ...(index ? [", "] : []), this.#operationLink(reader)]), typeCell(value)]);
     return [element("h2", "", "Inputs"), table(["slot", "value", "type"], inputs),
       element("h2", "", "Outputs"), table(["value", "read by", "type"], outputs)];
   }
@@ -299,7 +317,8 @@ class Panel {
     toggle.addEventListener("click", () => this.app.toggle(box));
     const parts = box.operation ? [] : [
       element("p", "heading", box.title),
-      element("p", "quiet", `${plural(inside.length, "operation")}${timed ? `, ${duration(box.seconds)}` : ""}`),
+      element("p", "quiet", plural(inside.length, "operation")
+        + (timed ? `, ${duration(box.seconds)} in steps of the engine` : "")),
     ];
     const segment = box.kind === "segment" ? this.graph.segment(inside[0]) : null;
     if (segment) {
@@ -324,10 +343,10 @@ class Panel {
   }
 
   /** Show the results of a search; `null` hides them. */
-  showResults(found) {
-    this.results.hidden = !found;
-    document.getElementById("count").textContent = found ? `${found.length.toLocaleString("en")} found` : "";
-    const rows = (found ?? []).slice(0, 200).map((operation) => {
+  showResults(matches) {
+    this.results.hidden = !matches;
+    document.getElementById("count").textContent = matches ? `${matches.length.toLocaleString("en")} found` : "";
+    const rows = (matches ?? []).slice(0, 200).map((operation) => {
       const row = element("button", "row", swatch(this.graph.device(operation)?.colour),
         element("span", "", operation.type), element("span", "name", operation.name));
       row.addEventListener("click", () => this.app.goTo(operation.box));

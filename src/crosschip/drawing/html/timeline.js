@@ -106,6 +106,7 @@ class Timeline {
       context.moveTo(x, AXIS - 4);
       context.lineTo(x, this.height);
       context.stroke();
+      if (x + 50 > this.width) continue;
       context.fillText(at ? `${+(at * 1e3).toPrecision(6)} ms` : "0", x + 3, 7);
     }
   }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ def page_data(placement: Placement, profile: Profile | None = None) -> dict[str,
     return {
         "version": VERSION,
         "model": legible(placement.model.name),
-        "notes": [legible(note) for note in placement_notes(placement)],
+        "notes": [legible(note) for note in [*placement_notes(placement), *_counts(placement)]],
         "problem": legible(placement.problem),
         "devices": [
             {"name": legible(group), "colour": colour, "operations": counts[group]}
@@ -56,6 +56,13 @@ def page_data(placement: Placement, profile: Profile | None = None) -> dict[str,
         "costs": _costs(placement, graph),
         "profile": None if profile is None else _timeline(placement, profile, graph, numbers),
     }
+
+
+def _counts(placement: Placement) -> Iterator[str]:
+    """Yield a sentence if more or fewer operations run than the model has."""
+    model, placed = len(placement.original.operations), len(placement.model.operations)
+    if model != placed:
+        yield f"{placed} operations run in place of {model}, since some are decomposed"
 
 
 def _timeline(

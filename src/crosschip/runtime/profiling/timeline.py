@@ -32,7 +32,7 @@ def timeline_data(
     run = sorted(profile.runs, key=lambda each: each.seconds)[(len(profile.runs) - 1) // 2]
     spans = list(_flattened(run, RUNTIME, run.start or 0.0, 0))
     longest = sorted(spans, key=lambda item: -item[0].seconds)[:_MOST_SPANS]
-    kept = {id(span) for span, *_ in longest}
+    shown = {id(span) for span, *_ in longest}
     zero = run.start or 0.0
     return {
         "runs": len(profile.runs),
@@ -53,7 +53,7 @@ def timeline_data(
                 "operations": _numbers(span, number_of),
             }
             for span, track, start, depth in spans
-            if id(span) in kept
+            if id(span) in shown
         ],
         "segments": [
             {
