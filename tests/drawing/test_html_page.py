@@ -27,6 +27,7 @@ from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.runtime.placement.page import page_data
+from crosschip.runtime.placement.placement import Placement
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 
@@ -97,7 +98,7 @@ def branching_model() -> Model:
 
 
 @pytest.fixture
-def placement() -> cc.Placement:
+def placement() -> Placement:
     options = cc.PlacementOptions(pin={"TANH": "reference"})
     devices = ["onnxruntime", "reference"]
     return cc.explain(mixed_model(), devices, placement=options, cache=False)
@@ -170,7 +171,7 @@ def point_of(page: Page, expression: str) -> tuple[float, float]:
 
 
 def test_a_click_shows_the_reasons_of_all_devices(
-    page: Page, tmp_path: Path, placement: cc.Placement
+    page: Page, tmp_path: Path, placement: Placement
 ) -> None:
     shown(page, tmp_path / "page.html", placement.to_html(), "open=all")
     for number, decision in [(0, placement.decisions[0]), (-1, placement.decisions[-1])]:
@@ -188,9 +189,7 @@ def test_a_click_shows_the_reasons_of_all_devices(
     assert page.evaluate("crosschip.state.selected.operation.type") == "TANH"
 
 
-def test_a_click_opens_and_closes_a_block(
-    page: Page, tmp_path: Path, placement: cc.Placement
-) -> None:
+def test_a_click_opens_and_closes_a_block(page: Page, tmp_path: Path, placement: Placement) -> None:
     shown(page, tmp_path / "page.html", placement.to_html(), "open=none")
     block = "crosschip.graph.root.children.find(box => box.isBlock)"
     assert not page.evaluate(f"{block}.open")
@@ -213,7 +212,7 @@ def test_a_click_opens_and_closes_a_block(
     ],
 )
 def test_the_search_narrows(
-    page: Page, tmp_path: Path, placement: cc.Placement, text: str, matches: Any
+    page: Page, tmp_path: Path, placement: Placement, text: str, matches: Any
 ) -> None:
     shown(page, tmp_path / "page.html", placement.to_html(), "open=none")
     page.press("/")
@@ -234,7 +233,7 @@ def test_the_search_narrows(
     assert page.evaluate("document.getElementById('results').hidden")
 
 
-def test_the_address_holds_the_state(page: Page, tmp_path: Path, placement: cc.Placement) -> None:
+def test_the_address_holds_the_state(page: Page, tmp_path: Path, placement: Placement) -> None:
     """What was moved, opened, searched and selected is the same where the address is opened."""
     shown(page, tmp_path / "page.html", placement.to_html())
     page.evaluate("crosschip.openAll(true)")
@@ -258,7 +257,7 @@ def test_the_address_holds_the_state(page: Page, tmp_path: Path, placement: cc.P
     assert page.evaluate("crosschip.state.selected") is None
 
 
-def test_keys_move_select_and_open(page: Page, tmp_path: Path, placement: cc.Placement) -> None:
+def test_keys_move_select_and_open(page: Page, tmp_path: Path, placement: Placement) -> None:
     shown(page, tmp_path / "page.html", placement.to_html(), "open=none")
     page.evaluate("document.getElementById('graph').focus()")
     seen = set()
@@ -303,7 +302,7 @@ def test_hostile_names_are_shown_and_do_nothing(page: Page, tmp_path: Path) -> N
     assert page.evaluate("document.querySelectorAll('script, img, iframe').length") == 2
 
 
-def test_nothing_can_be_fetched(browser: Browser, tmp_path: Path, placement: cc.Placement) -> None:
+def test_nothing_can_be_fetched(browser: Browser, tmp_path: Path, placement: Placement) -> None:
     """The page's policy stops requests even if a script tried them."""
     page = shown(browser.page(), tmp_path / "page.html", placement.to_html())
     attempts = """Promise.all([
@@ -345,7 +344,7 @@ def test_the_time_line_and_measured_times(page: Page, tmp_path: Path) -> None:
     page.wait("crosschip.timeline.end - crosschip.timeline.start < crosschip.timeline.run.shown")
 
 
-def test_costs_here_and_elsewhere(page: Page, tmp_path: Path, placement: cc.Placement) -> None:
+def test_costs_here_and_elsewhere(page: Page, tmp_path: Path, placement: Placement) -> None:
     """Estimates are marked; differences have a sign; transfers have their bytes and time."""
     data = page_data(placement)
     names = data["graph"]["operations"]["names"]
@@ -362,13 +361,14 @@ def test_costs_here_and_elsewhere(page: Page, tmp_path: Path, placement: cc.Plac
     data["costs"] = {
         "blocks": [block],
         "transfers": [transfer | {"seconds": 9e-4, "value": 0}],
-        "launches": {},
+        "launches": {"onnxruntime": 3e-6},
+        "memory": {"onnxruntime": 5_000_000},
         "predicted": 1.5e-3,
         "candidates": [candidate],
     }
     shown(page, tmp_path / "page.html", html_page("costs", data), "open=all")
     summary = page.evaluate("document.getElementById('details').innerText")
-    for text in ("1.50 ms", "64.0 kB", "900 µs", "2.00 ms"):
+    for text in ("1.50 ms", "64.0 kB", "900 µs", "2.00 ms", "3.00 µs", "5.00 MB"):
         assert text in summary
     page.evaluate("crosschip.goTo(crosschip.graph.operations[0].box)")
     details = page.evaluate("document.getElementById('details').innerText")
@@ -376,7 +376,7 @@ def test_costs_here_and_elsewhere(page: Page, tmp_path: Path, placement: cc.Plac
         assert text in details
 
 
-def test_dark_and_light_and_paper(page: Page, tmp_path: Path, placement: cc.Placement) -> None:
+def test_dark_and_light_and_paper(page: Page, tmp_path: Path, placement: Placement) -> None:
     shown(page, tmp_path / "page.html", placement.to_html())
     corner = f"(() => {{ {PROBE} return [...pixel()].slice(0, 3); }})()"
     assert page.evaluate(corner) == [255, 255, 255]
@@ -444,7 +444,7 @@ def test_ten_thousand_operations_open_closed(page: Page, tmp_path: Path) -> None
     assert page.evaluate(FRAMES) < 16
 
 
-def test_a_page_is_returned_or_written(placement: cc.Placement, tmp_path: Path) -> None:
+def test_a_page_is_returned_or_written(placement: Placement, tmp_path: Path) -> None:
     path = tmp_path / "placement.html"
     assert placement.to_html(path) is None
     assert path.read_text(encoding="utf-8") == placement.to_html()
@@ -452,7 +452,7 @@ def test_a_page_is_returned_or_written(placement: cc.Placement, tmp_path: Path) 
         placement.to_html(tmp_path / "missing" / "page.html")
 
 
-def test_the_data_is_json(placement: cc.Placement) -> None:
+def test_the_data_is_json(placement: Placement) -> None:
     data = json.loads(json.dumps(page_data(placement)))
     verdicts = data["decisions"]["verdicts"]
     for number, decision in zip(data["decisions"]["of"], placement.decisions, strict=False):

@@ -96,12 +96,16 @@ class Panel {
     }
     parts.push(bar);
     const segments = (index) => data.segments.filter((segment) => segment.device === index);
-    parts.push(table(["device", "#operations", "#share", "#segments", ...(data.profile ? ["#time"] : [])],
+    const memory = data.costs?.memory ?? {};
+    const columns = ["device", "#operations", "#share", "#segments", ...(data.profile ? ["#time"] : []),
+      ...(Object.keys(memory).length ? ["#memory"] : [])];
+    parts.push(table(columns,
       graph.devices.map((device, index) => [
         this.#deviceName(device.name), device.operations.toLocaleString("en"),
         `${((100 * device.operations) / Math.max(total, 1)).toFixed(1)} %`,
         segments(index).length || "",
         ...(data.profile ? [this.#segmentTime(device, segments(index))] : []),
+        ...(device.name in memory ? [byteCount(memory[device.name])] : []),
       ])));
     if (data.problem) parts.push(element("p", "problem", data.problem));
     parts.push(...data.notes.map((note) => element("p", "", note)));
@@ -129,6 +133,9 @@ class Panel {
     if (costs && profile) {
       rows.push(["difference", `${((100 * (costs.predicted - profile.seconds)) / profile.seconds).toFixed(1)} %`]);
     }
+    for (const [device, seconds] of Object.entries(costs?.launches ?? {})) {
+      rows.push([`start of a segment on ${device}`, duration(seconds)]);
+    }
     for (const [name, seconds] of Object.entries(profile?.others ?? {})) {
       if (seconds) rows.push([name, duration(seconds)]);
     }
@@ -136,8 +143,8 @@ class Panel {
     if (costs?.candidates.length) {
       parts.push(element("h2", "", "Placements that were compared"));
       parts.push(table(["placement", "#predicted", "#measured", "#segments"], costs.candidates.map((each) =>
-        [each.name, duration(each.predicted_seconds), each.seconds === null ? "" : duration(each.seconds),
-          each.segments])));
+        [each.name, duration(each.predicted_seconds),
+          each.seconds === null ? (each.reason || "") : duration(each.seconds), each.segments])));
     }
     return parts;
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosschip.drawing.dot import colours_of
@@ -14,6 +15,7 @@ from crosschip.ir import Operation
 from crosschip.ir.bodies import walk_operations
 from crosschip.ir.text import legible
 from crosschip.ir.version import VERSION
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.placement.descriptions import placement_notes
 from crosschip.runtime.placement.labels import labels_of, segment_number
 from crosschip.runtime.placement.placement import Placement
@@ -23,14 +25,24 @@ if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
 
 
-def placement_page(placement: Placement, profile: Profile | None = None) -> str:
-    """Return the page of a placement.
+def placement_page(
+    placement: Placement, path: str | Path | None = None, profile: Profile | None = None
+) -> str | None:
+    """Write the page of a placement, or return it if `path` is `None`.
 
     Args:
         placement: the placement.
+        path: the file.
         profile: the profile of runs with this placement, for the time line and measured times.
+
+    Raises:
+        InputError: the file cannot be written.
     """
-    return page(placement.model.name, page_data(placement, profile))
+    text = page(placement.model.name, page_data(placement, profile))
+    if path is None:
+        return text
+    write_user_file(path, [text.encode()])
+    return None
 
 
 def page_data(placement: Placement, profile: Profile | None = None) -> dict[str, Any]:
@@ -162,6 +174,7 @@ def _costs(placement: Placement, graph: GraphData) -> dict[str, Any] | None:
             for each in costs.transfers
         ],
         "launches": dict(costs.launches),
+        "memory": dict(costs.memory),
         "predicted": costs.predicted_seconds,
         "candidates": [asdict(candidate) for candidate in costs.candidates],
     }
