@@ -114,7 +114,8 @@ def test_explaining_what_no_device_runs(
     crosschip: Crosschip, partly_unknown: Path, tmp_path: Path
 ) -> None:
     """The tables and drawings are there all the same, then the error of `run`."""
-    files = ("--dot", tmp_path / "m.dot", "--svg", tmp_path / "m.svg")
+    page = tmp_path / "m.html"
+    files = ("--dot", tmp_path / "m.dot", "--svg", tmp_path / "m.svg", "--html", page)
     outcome = crosschip("explain", partly_unknown, "--devices", "reference", *files)
     assert outcome.status == 1
     for text in ("TANH", "Inverse", "nobody", "is not a standard operator", "reference runs 2"):
@@ -127,6 +128,7 @@ def test_explaining_what_no_device_runs(
     assert drawn.count("reference") == 2
     assert "Inverse" in drawn
     assert "Inverse" in (tmp_path / "m.svg").read_text(encoding="utf-8")
+    assert '"name":"no device"' in page.read_text(encoding="utf-8")
     outcome = crosschip("explain", partly_unknown, "--devices", "reference", "--json")
     assert outcome.status == 1
     devices = {o["type"]: o["device"] for o in outcome.document["operations"]}
@@ -149,7 +151,7 @@ def test_explaining_what_runs_inside_branches(crosschip: Crosschip, tmp_path: Pa
 
 
 def test_a_drawing_that_cannot_be_written_is_an_error(crosschip: Crosschip, model: Path) -> None:
-    for flag, name in (("--dot", "m"), ("--svg", "m.svg")):
+    for flag, name in (("--dot", "m"), ("--svg", "m.svg"), ("--html", "m.html")):
         outcome = crosschip("explain", model, "--devices", "reference", flag, f"/dev/null/{name}")
         assert outcome.status == 1
         assert f"error: /dev/null/{name}: cannot be written" in outcome.err

@@ -133,10 +133,10 @@ class Columns {
     let slot = from;
     const pass = (column, start, end, mark) => {
       for (let layer = start; layer < end; layer++) {
-        const place = `${key}:${mark}:${column}:${layer}`;
-        let next = this.passing.get(place);
+        const address = `${key}:${mark}:${column}:${layer}`;
+        let next = this.passing.get(address);
         if (!next) {
-          this.passing.set(place, (next = new Slot(4)));
+          this.passing.set(address, (next = new Slot(4)));
           this.columns[column][layer].push(next);
           if (slot && slot !== "bridge") new Link(slot, next, slot === from ? leaving : 2, 2, true);
         }

@@ -196,15 +196,15 @@ class View {
     const { root } = this.app.graph;
     const from = this.app.state.selected ? shownBox(this.app.state.selected) : null;
     if (!from) return this.app.select(root.children[0], true);
-    const place = (box) => {
+    const anchor = (box) => {
       const { x, y } = box.position();
       return [x + (box.open ? box.width : box.shownWidth) / 2, y + (box.open ? 0 : box.height / 2)];
     };
-    const [x, y] = place(from);
+    const [x, y] = anchor(from);
     let best = null;
     const consider = (box) => {
       if (box !== from && box !== root) {
-        const [dx, dy] = place(box).map((value, axis) => value - [x, y][axis]);
+        const [dx, dy] = anchor(box).map((value, axis) => value - [x, y][axis]);
         const along = (vertical ? dy : dx) * direction, across = Math.abs(vertical ? dx : dy);
         const cost = along + 2 * across;
         if (along > 1 && (!best || cost < best.cost)) best = { box, cost };
