@@ -65,7 +65,7 @@ def page_data(placement: Placement, profile: Profile | None = None) -> dict[str,
         "graph": graph.document(list(colours), numbers),
         "segments": _segments(placement, graph, numbers, list(colours)),
         "decisions": _decisions(placement, graph),
-        "costs": _costs(placement, graph),
+        "costs": _costs(placement, profile, graph),
         "profile": None if profile is None else _timeline(placement, profile, graph, numbers),
     }
 
@@ -146,9 +146,15 @@ def _decisions(placement: Placement, graph: GraphData) -> dict[str, Any]:
     }
 
 
-def _costs(placement: Placement, graph: GraphData) -> dict[str, Any] | None:
-    """Return the measured and estimated costs; `None` if there are none."""
-    costs: Any = getattr(placement, "costs", None)
+def _costs(
+    placement: Placement, profile: Profile | None, graph: GraphData
+) -> dict[str, Any] | None:
+    """Return the measured and estimated costs; `None` if there are none.
+
+    An explained placement has none where the compiled one, which was profiled, has.
+    """
+    placements = [placement] if profile is None else [placement, profile.placement]
+    costs: Any = next(filter(None, (getattr(each, "costs", None) for each in placements)), None)
     if costs is None:
         return None
     by_name = {operation.name: graph.number[operation] for operation in placement.model.operations}
