@@ -118,7 +118,10 @@ def placement_html(placement: Placement, heading: str) -> str:
         )
     ]
     tables = [*interface, *placement_tables(placement)]
-    return to_html(heading, tables, placement_notes(placement))
+    return to_html(heading, tables, [*placement_notes(placement), _PAGE])
+
+
+_PAGE = 'placement.to_html("page.html") writes an interactive page of the graph'
 
 
 def placement_notes(placement: Placement) -> Iterator[str]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crosschip.hal import YES, Rule, Support
 from crosschip.hal.conditions import Condition
@@ -21,12 +23,15 @@ from crosschip.passes import verifying
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
-from crosschip.runtime.placement.constraints import Constraints
+from crosschip.runtime.placement.constraints import Constraints, unmet_constraint
 from crosschip.runtime.placement.costs import PlacementCosts
 from crosschip.runtime.placement.memory import over_limit
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
+
+if TYPE_CHECKING:
+    from crosschip.runtime.profiling.profile import Profile
 
 EngineSettings = Mapping[str, Mapping[str, str | None]]
 """Settings of engines by name, by device."""
@@ -253,6 +258,21 @@ class Placement:
         reason, count = refusals.most_common(1)[0]
         return f"{total}; main reason ({count}): {reason}"
 
+    def to_html(self, path: str | Path | None = None, profile: Profile | None = None) -> str | None:
+        """Write an interactive page of the placement in one file, or return it if `path` is `None`.
+
+        Args:
+            path: the file.
+            profile: the profile of runs, for measured times and a time line.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        # Imported late, as drawings are.
+        from crosschip.runtime.placement.page import placement_page
+
+        return placement_page(self, path, profile)
+
     def _repr_html_(self) -> str:
         # Imported late, as drawings are: few placements are shown in notebooks.
         from crosschip.runtime.placement.descriptions import placement_html
@@ -332,7 +352,7 @@ def place(
     if constraints.joins:
         placement = _merge(placement, model, assignment, inside, constraints)
     placement.conditions = queries.conditions(placement.assignment.devices)
-    placement.problem = _problem(placement, constraints)
+    placement.problem = unmet_constraint(placement, constraints)
     if not partial:
         placement.check()
     return placement
@@ -480,30 +500,3 @@ def _split_groups(
         if members and (len(members) < len(group) or len(numbers) > 1):
             split += [(name, index, why) for index in members]
     return split
-
-
-def _problem(placement: Placement, constraints: Constraints) -> str:
-    """Return the constraint that is not met, in words; empty if all are met."""
-    most = constraints.max_segments
-    if most is not None and len(placement.segments) > most:
-        return (
-            f"does not go in {most} segments; the fewest found are {len(placement.segments)}, "
-            f"since no device takes what lies between ({placement.summary()})"
-        )
-    if not constraints.strict or not placement.fallbacks:
-        return ""
-    lines = [
-        f"  {decision.name} ({decision.type}) goes to {decision.device}: "
-        + "; ".join(f"{device}: {text}" for device, text in decision.reasons.items())
-        for decision in placement.fallbacks[:_SHOWN]
-    ]
-    if len(placement.fallbacks) > _SHOWN:
-        lines.append(f"  and {len(placement.fallbacks) - _SHOWN} more")
-    return (
-        f"{len(placement.fallbacks)} of its operations are not placed on the first device, as "
-        f"`strict` requires:\n" + "\n".join(lines)
-    )
-
-
-_SHOWN = 10
-"""The maximum number of fallbacks that an error lists."""
