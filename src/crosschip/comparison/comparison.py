@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from crosschip.accuracy.error import error_of
+from crosschip.bench.peers import peers_for
 from crosschip.bench.timing import Timing, interleave
 from crosschip.comparison.competitors import (
     AUTO,
     Competitor,
     Run,
     device_names,
-    engine_names,
     open_devices,
     open_engines,
 )
@@ -33,7 +33,7 @@ from crosschip.comparison.results import Comparison, Measurement
 from crosschip.hal import Sizes
 from crosschip.hal.capabilities import processor
 from crosschip.importers import load
-from crosschip.ir import Budget, InputError, Model
+from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.shape_binding import shapes_and_sizes
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.passes.specialize import Specialize
@@ -49,6 +49,8 @@ from crosschip.runtime.shapes.shape_search import ShapeSearch
 
 _LEAST_RUNS = 5
 """The minimum number of timed runs of each competitor, however slow they are."""
+
+_USUAL_STEMS = ("model", "inference", "__model__")
 
 _PACKAGES = {"xla": "jax", "paddle": "paddlepaddle"}
 """The packages of engines whose names differ from those of the devices."""
@@ -80,7 +82,8 @@ def compare(
             all but `reference`, and for what `crosschip.compile` selects.
         inputs: arrays for inputs, by name; the others are random.
         shapes: shapes of random inputs or single sizes by name; typical ones where left out.
-        engines: names of engines; all if `None`, an empty sequence for none.
+        engines: names of engines; those that are installed and read the file if `None`, an empty
+            sequence for none.
         runs: the maximum number of timed runs of each.
         seconds: the time for all timed runs, after which each has run at least five times.
         seed: the seed of random inputs.
@@ -105,8 +108,9 @@ def compare(
     with ExitStack() as stack:
         competitors: list[Competitor] = []
         if isinstance(model, str | os.PathLike):
-            peers = engine_names(engines)
-            competitors += open_engines(peers, Path(model), loaded, arrays, settings.threads)
+            path = Path(model)
+            peers = peers_for(path) if engines is None else engines
+            competitors += open_engines(peers, path, loaded, arrays, settings.threads)
         competitors += open_devices(names, arrays, compile, stack, auto=devices == AUTO)
         ready = {measurement.label: run for measurement, run in competitors if run is not None}
         count = _count(ready, runs, seconds)
@@ -119,7 +123,7 @@ def compare(
     ]
     measurements.sort(key=lambda each: each.timing.median_ms if each.timing else math.inf)
     return Comparison(
-        loaded.name if isinstance(model, Model) else _file_name(model, loaded),
+        _title(model, loaded),
         tuple(measurements),
         label,
         fixed,
@@ -136,7 +140,7 @@ def _inputs(model: Model, arrays: Mapping[str, Any], shapes: Shapes, seed: int) 
     if unknown:
         near = did_you_mean(unknown[0], model.inputs)
         raise InputError(f"the model has no input {unknown[0]!r}{near}")
-    inputs = {name: as_array(value, model.inputs[name].type) for name, value in arrays.items()}
+    inputs = {name: _array(model, name, value) for name, value in arrays.items()}
     if len(inputs) == len(model.inputs):
         return inputs
     types = {name: operand.type for name, operand in model.inputs.items()}
@@ -144,6 +148,13 @@ def _inputs(model: Model, arrays: Mapping[str, Any], shapes: Shapes, seed: int) 
     specialized = Specialize(*shapes_and_sizes(types, known))(model)
     typical = ShapeSearch(specialized, Sizes()).first()
     return {**random_inputs(specialized, typical, seed), **inputs}
+
+
+def _array(model: Model, name: str, value: Any) -> Array:
+    try:
+        return as_array(value, model.inputs[name].type)
+    except InputError as error:
+        raise InputError(f"input {name!r} {error}") from error.__cause__
 
 
 def _count(competitors: Mapping[str, Run], runs: int, seconds: float) -> int:
@@ -184,9 +195,12 @@ def _measured(
     )
 
 
-def _file_name(path: Any, model: Model) -> str:
-    """Return the name of a model's file, with its folder if all files there are called so."""
-    return Path(path).name if isinstance(path, str | os.PathLike) else model.name
+def _title(source: Any, model: Model) -> str:
+    """Return the name of a model's file; that of its folder if the file's name is usual."""
+    if not isinstance(source, str | os.PathLike):
+        return model.name
+    path = Path(source).resolve()
+    return path.parent.name if path.stem in _USUAL_STEMS else path.name
 
 
 def _machine(devices: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crosschip.bench.peers import PEERS, open_peer
+from crosschip.bench.peers import open_peer
 from crosschip.comparison.results import Measurement
 from crosschip.ir import Array, DeviceError, InputError, Model, UnsupportedError
 from crosschip.progress import task
@@ -150,11 +150,6 @@ def _run_once(name: str, compiled: CompiledModel, inputs: Mapping[str, Any]) -> 
 def _devices_of(compiled: CompiledModel) -> tuple[str, ...]:
     devices = dict.fromkeys(segment.device for segment in compiled.placement.segments)
     return tuple(device for device in devices if device != RUNTIME)
-
-
-def engine_names(engines: Sequence[str] | None) -> Sequence[str]:
-    """Return the names of the engines to compare with; all known ones if `None`."""
-    return PEERS if engines is None else engines
 
 
 def device_names(devices: str | Sequence[str]) -> list[str]:

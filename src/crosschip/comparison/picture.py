@@ -77,14 +77,15 @@ def write_picture(path: Path, svg: str) -> None:
 
 
 def _longest(timed: Sequence[Measurement]) -> float:
-    """Return the time at the end of the axis, in milliseconds."""
+    """Return the time at the end of the axis, in milliseconds; 1 without bars."""
+    if not timed:
+        return 1.0
     medians = [each.timing.median_ms for each in timed if each.timing]
     spreads = [each.timing.p75_ms for each in timed if each.timing]
-    least = min(medians, default=1.0)
-    drawn = [median for median in medians if median <= _LONGEST_BAR * least]
-    longest = max((spread for spread in spreads if spread <= 1.2 * max(drawn)), default=0.0)
+    drawn = [median for median in medians if median <= _LONGEST_BAR * min(medians)]
+    longest = max(drawn)
     cut = 1.25 if len(drawn) < len(medians) else 1.0
-    return max([*drawn, longest], default=1.0) * cut
+    return max([longest, *(spread for spread in spreads if spread <= 1.2 * longest)]) * cut
 
 
 def _heading(comparison: Comparison, title: str) -> Iterator[str]:
@@ -238,4 +239,5 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.exact:
         yield f"Error against {comparison.exact}: {UNIT}."
     for measurement in comparison.failed:
-        yield f"{measurement.label} did not run: {measurement.short_reason}"
+        label = shorten(measurement.label, _LONGEST_LABEL, _SMALL)
+        yield f"{label} did not run: {measurement.short_reason}"
