@@ -64,7 +64,7 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
                 time.sleep(_DELAYS * run_seconds + _DELAY_SECONDS)
                 return run(arrays)
 
-            program.run = later  # type: ignore[method-assign]
+            program.run = later  # type: ignore[assignment, method-assign]
             return program
 
     random = np.random.default_rng(0)

@@ -9,6 +9,9 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.shapes.formatting import shapes_in_words
 
+ShapeKey = tuple[tuple[int, ...], ...]
+"""The shapes of all inputs, in order; empty for those that are no tensors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -64,17 +67,23 @@ class Choice:
 
     Attributes:
         trials: one for each device.
-        shapes: the shapes of the inputs in the measurements, by name; empty if no device was
-            measured.
+        shapes: the shapes of the inputs in the measurements, by name, the largest of several;
+            empty if no device was measured.
         problem: why no device was measured although several run the whole model, and what to do;
             empty if there is no such problem.
-        on_calls: whether the inputs were those of the program's calls.
+        call_shapes: the shapes of all inputs in each of the measured calls of the program; empty if
+            the inputs were generated.
     """
 
     trials: tuple[Trial, ...]
     shapes: Mapping[str, tuple[int, ...]]
     problem: str = ""
-    on_calls: bool = False
+    call_shapes: tuple[ShapeKey, ...] = ()
+
+    @property
+    def on_calls(self) -> bool:
+        """Whether the inputs were those of the program's calls."""
+        return bool(self.call_shapes)
 
     @property
     def order(self) -> list[str]:
@@ -89,6 +98,8 @@ class Choice:
         times = [f"{t.device} {t.milliseconds:.3g} ms" for t in self.trials if t.milliseconds]
         if times:
             at = f" at {shapes_in_words(self.shapes)}" if self.shapes else ""
+            if len(self.call_shapes) > 1:
+                at = f"{at} and {len(self.call_shapes) - 1} other shapes"
             return f"measured{at}: {', '.join(times)}"
         if self.trials and self.trials[0].whole:
             return f"nothing to measure: only {self.trials[0].device} runs the whole model"
