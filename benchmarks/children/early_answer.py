@@ -19,7 +19,7 @@ from crosschip.ir import Array
 THREADS = 8
 _TOLERANCE = 1e-3
 _WINDOW_SECONDS = 0.25
-_DELAYS = 3.0
+_DELAYS, _DELAY_SECONDS = 10.0, 0.01
 
 
 def first_answer(path: str, devices: str, folder: str, shapes: str) -> None:
@@ -42,7 +42,7 @@ def first_answer(path: str, devices: str, folder: str, shapes: str) -> None:
 def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
     """Call a model that certainly moves from eight threads; return what happened.
 
-    The device that is ready first is ONNX Runtime, delayed by some times the time of a run.
+    The device that is ready first is ONNX Runtime, delayed so that the model certainly moves.
 
     Args:
         path: of the model.
@@ -61,10 +61,10 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
             run = program.run
 
             def later(arrays: Sequence[Array]) -> Sequence[Array]:
-                time.sleep(_DELAYS * usual)
+                time.sleep(_DELAYS * run_seconds + _DELAY_SECONDS)
                 return run(arrays)
 
-            program.run = later  # type: ignore[method-assign]
+            program.run = later  # type: ignore[assignment, method-assign]
             return program
 
     random = np.random.default_rng(0)
@@ -74,10 +74,10 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
     }
     with crosschip.compile(path, ["onnxruntime"], cache=False) as alone:
         expected = alone.run(inputs)
-        usual = statistics.median(_seconds(alone.run, inputs) for _ in range(20))
+        run_seconds = statistics.median(_seconds(alone.run, inputs) for _ in range(20))
     first = Delayed()
     first.name = "delayed"
-    ends: list[list[float]] = [[] for _ in range(THREADS)]
+    calls: list[list[tuple[float, float]]] = [[] for _ in range(THREADS)]
     wrong: list[int] = [0] * THREADS
     lost: list[str] = []
     with crosschip.compile(path, [first, "openvino"], cache=False, wait=False) as compiled:
@@ -86,16 +86,17 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
             return compiled.wait_for_trials(0) and not compiled.report.moves
 
         def work(index: int) -> None:
-            mine, after = ends[index], 0
+            mine, after = calls[index], 0
             while len(mine) < count // THREADS or (
                 after < count // THREADS // 2 and not is_settled()
             ):
+                begin = time.perf_counter()
                 try:
                     result = compiled.run(inputs)
                 except BaseException as error:
                     lost.append(str(error))
                     continue
-                mine.append(time.perf_counter())
+                mine.append((begin, time.perf_counter()))
                 wrong[index] += not _is_close(result, expected)
                 after += bool(compiled.report.moves)
 
@@ -109,20 +110,23 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
                 moved = time.perf_counter()
             time.sleep(0.0005)
         moves = [str(move) for move in compiled.report.moves]
-    every = sorted(end for mine in ends for end in mine)
+    ends = sorted(end for mine in calls for _, end in mine)
     moved = moved or start
-    near = [end for end in every if abs(end - moved) < _WINDOW_SECONDS]
-    before = [end for end in every if end < moved - _WINDOW_SECONDS]
-    after = [end for end in every if end > moved + 2]
+    before = [end - begin for mine in calls for begin, end in mine if end < moved]
+    usual = statistics.median(before)
+    near = [end for end in ends if abs(end - moved) < _WINDOW_SECONDS]
+    earlier = [end for end in ends if end < moved - _WINDOW_SECONDS]
+    later = [end for end in ends if end > moved + _WINDOW_SECONDS]
     return {
-        "calls": len(every),
+        "calls": len(ends),
         "wrong": sum(wrong),
         "lost": len(lost),
         "moves": moves,
+        "choice": str(compiled.report.choice),
         "usual": usual,
         "pause": _longest_gap(near) - usual,
-        "before": _longest_gap(before) - usual,
-        "after": _longest_gap(after) - usual,
+        "before": _longest_gap(earlier) - usual,
+        "after": _longest_gap(later) - usual,
     }
 
 

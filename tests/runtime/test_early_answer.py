@@ -332,7 +332,7 @@ def test_devices_that_fail_are_reported_and_the_first_goes_on() -> None:
 def test_an_unexpected_error_in_the_background_is_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise MemoryError("no more memory")
 
     monkeypatch.setattr("crosschip.runtime.compile.device_trials.measure", fail)

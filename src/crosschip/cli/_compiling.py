@@ -131,11 +131,15 @@ class Compilation(Pictures, Engines):
         return self.compile(model), inputs
 
     def load_or_compile_plain(
-        self, path: Path, context: typer.Context, meaningful: Collection[str]
+        self, path: Path, context: typer.Context, meaningful: Collection[str], *, wait: bool
     ) -> tuple[CompiledModel, str]:
         """Load or compile the model in a file without preprocessing of pictures.
 
-        The arguments are those of `load_or_compile`.
+        Args:
+            path: as for `load_or_compile`.
+            context: as for `load_or_compile`.
+            meaningful: as for `load_or_compile`.
+            wait: as for `crosschip.compile`.
 
         Returns:
             The compiled model, and a digest of the file if that holds a compiled model, else of the
@@ -149,7 +153,7 @@ class Compilation(Pictures, Engines):
             with Artifact(path) as file:
                 return compiled, file.digest
         model = self._load(path)
-        return self.compile(model), model_key(model)
+        return self.compile(model, wait=wait), model_key(model)
 
     def explain(self, model: Model) -> Placement:
         """Return the placement of a model."""

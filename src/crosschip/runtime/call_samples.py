@@ -12,18 +12,16 @@ import numpy as np
 
 from crosschip.hal import Buffer
 from crosschip.ir import Array
-from crosschip.runtime.choice import Choice
+from crosschip.runtime.choice import ShapeKey
 
-_MOST_SAMPLES = 4
+_MOST_SAMPLES = 16
 """The maximum number of samples, each with other shapes."""
 
-_MOST_BYTES = 1 << 26
+_MOST_BYTES = 1 << 25
 """The maximum size of a sample; larger inputs are not copied, since that would delay a call."""
 
 FAR = 4
 """The factor by which a size must differ for shapes to be far from each other."""
-
-ShapeKey = tuple[tuple[int, ...], ...]
 
 
 class CallSamples:
@@ -57,15 +55,9 @@ class CallSamples:
         if all(is_far(shapes, other) for other in self.tested):
             self._on_far()
 
-    def add_tested(self, choice: Choice) -> None:
-        """Count the shapes of a choice as tested if they were those of a call."""
-        if choice.on_calls:
-            self.tested.append((*choice.shapes.values(),))
-
-    def are_like(self, choice: Choice) -> bool:
-        """Return whether a choice was measured on calls, and no sample's shapes are far from it."""
-        measured = (*choice.shapes.values(),)
-        return choice.on_calls and not any(is_far(key, measured) for key, _ in self.recent())
+    def are_far_from(self, measured: Sequence[ShapeKey]) -> bool:
+        """Return whether the shapes of a sample are far from all measured ones."""
+        return any(all(is_far(shapes, other) for other in measured) for shapes, _ in self.recent())
 
     def recent(self) -> list[tuple[ShapeKey, list[Array]]]:
         """Return the samples with their shapes, the oldest first."""

@@ -11,6 +11,9 @@ from crosschip.runtime.placement.costs import PlacementCosts
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.shapes.formatting import shapes_in_words
 
+ShapeKey = tuple[tuple[int, ...], ...]
+"""The shapes of all inputs, in order; empty for those that are no tensors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -104,11 +107,12 @@ class Choice:
 
     Attributes:
         trials: one for each device.
-        shapes: the shapes of the inputs in the measurements, by name; empty if no device was
-            measured.
+        shapes: the shapes of the inputs in the measurements, by name, the largest of several;
+            empty if no device was measured.
         problem: why no device was measured although several run the whole model, and what to do;
             empty if there is no such problem.
-        on_calls: whether the inputs were those of the program's calls.
+        call_shapes: the shapes of all inputs in each of the measured calls of the program; empty if
+            the inputs were generated.
         mixture: the placement on several devices; `None` if none is faster.
         costs: the costs of the placement; `None` if they were not measured.
         undivided: why no placement on several devices was tried; empty if some were.
@@ -117,10 +121,15 @@ class Choice:
     trials: tuple[Trial, ...]
     shapes: Mapping[str, tuple[int, ...]]
     problem: str = ""
-    on_calls: bool = False
+    call_shapes: tuple[ShapeKey, ...] = ()
     mixture: Mixture | None = None
     costs: PlacementCosts | None = None
     undivided: str = ""
+
+    @property
+    def on_calls(self) -> bool:
+        """Whether the inputs were those of the program's calls."""
+        return bool(self.call_shapes)
 
     @property
     def order(self) -> list[str]:
@@ -135,6 +144,8 @@ class Choice:
         times = [f"{t.device} {t.milliseconds:.3g} ms" for t in self.trials if t.milliseconds]
         if times:
             at = f" at {shapes_in_words(self.shapes)}" if self.shapes else ""
+            if len(self.call_shapes) > 1:
+                at = f"{at} and {len(self.call_shapes) - 1} other shapes"
             times += [str(self.mixture)] if self.mixture else []
             return f"measured{at}: {', '.join(times)}"
         if self.mixture:

@@ -13,7 +13,7 @@ from weakref import WeakSet, finalize
 
 from crosschip.hal import Buffer, DeviceLost, Options
 from crosschip.hal.device import OutOfRange
-from crosschip.ir import Array, InputError
+from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.shape_binding import concrete
 from crosschip.runtime.artifact.atomic_files import write_user_file
@@ -32,6 +32,7 @@ from crosschip.runtime.submissions import Submissions
 
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.compiled_model import Contents
+    from crosschip.runtime.placement.placement import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
@@ -80,14 +81,54 @@ class CompiledModel(MovableModel, Closing):
         finalize(self, self._requests.release)
         self._track()
 
+    @property
+    def placement(self) -> Placement:
+        """The placement with reasons; read from the cache on first use if it is stored there.
+
+        Raises:
+            ModelFileError: the cache no longer has it.
+        """
+        return self.details.placement()
+
+    @property
+    def inputs(self) -> Mapping[str, Operand]:
+        """The model's inputs, by name."""
+        return self._executable.outline.model.inputs
+
+    @property
+    def outputs(self) -> Mapping[str, Operand]:
+        """The model's outputs, by name."""
+        return self._executable.outline.model.outputs
+
+    @property
+    def options(self) -> Options:
+        """The options that it was compiled with."""
+        return self._executable.options
+
+    @property
+    def devices(self) -> Mapping[str, GuardedDevice]:
+        """The devices that it runs on, by name."""
+        return self._executable.devices
+
+    @property
+    def details(self) -> Details:
+        """The placement and other information that runs do not need."""
+        return self._executable.details
+
+    def wait_for_trials(self, seconds: float | None = None) -> bool:
+        """Wait until no other device is being tried, after `compile` with `wait=False`.
+
+        Args:
+            seconds: the maximum number of seconds to wait; `None` for no limit.
+
+        Returns:
+            Whether no device is being tried.
+        """
+        return self.trials is None or self.trials.wait(seconds)
+
     def own(self, devices: Iterable[Closing]) -> None:
         """Make the model close these devices, too, when it is closed."""
         self._owned += tuple(devices)
-
-    @property
-    def calls(self) -> int:
-        """The number of calls that have been answered."""
-        return self._times.count
 
     def run(
         self,
@@ -300,6 +341,7 @@ class CompiledModel(MovableModel, Closing):
         """Call a function, with the reason, whenever the driver process of a device has died.
 
         Runs go on: in a new process or on the next device. A separate thread calls the function.
+        With `wait=False`, these are the devices that the model runs on at present.
 
         Returns:
             A function that removes the callback.
@@ -365,6 +407,11 @@ class CompiledModel(MovableModel, Closing):
             device.close()
         background_writer.wait()
 
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._executable.outline.model.name
+
     def after_fork(self, refuse: Callable[[], None] | None) -> None:
         self._running = []
         self._moving = threading.RLock()
@@ -413,12 +460,7 @@ class CompiledModel(MovableModel, Closing):
             self._running.append(None)
             if self._check is not None:
                 self._check()
-            executable = self._executable
-            details = executable.details
-            return compiled_contents(
-                details.placement(), executable.programs, executable.devices, executable.options,
-                details.identity(),
-            )  # fmt: skip
+            return compiled_contents(self._executable)
         finally:
             self._running.pop()
 

@@ -44,14 +44,14 @@ def _proceed() -> None:
 
 def measure(
     runs: Mapping[str, Callable[[Inputs], object]],
-    inputs: Inputs,
+    *inputs: Inputs,
     before_run: Callable[[], None] = _proceed,
 ) -> dict[str, Trial]:
     """Run a model on several devices in turns.
 
     Args:
         runs: for each device, the function that computes the outputs from the inputs.
-        inputs: arrays for the model's inputs.
+        inputs: arrays for the model's inputs; if there are several sets, the times are means.
         before_run: called before each run; may wait, or end the measurement by an exception.
 
     Returns:
@@ -92,21 +92,31 @@ def typical_seconds(seconds: Sequence[float]) -> float:
 
 
 def _turn(
-    run: Callable[[Inputs], object], inputs: Inputs, before_run: Callable[[], None]
+    run: Callable[[Inputs], object], inputs: Sequence[Inputs], before_run: Callable[[], None]
 ) -> list[float]:
     """Return the times of consecutive runs on one device."""
     wait_for_idle()
-    before_run()
-    run(inputs)
+    _mean_seconds(run, inputs, before_run)
     seconds: list[float] = []
-    start = now = time.perf_counter()
-    while not seconds or now - start < (SECONDS if len(seconds) < RUNS else RUN_SECONDS):
+    start = time.perf_counter()
+    while not seconds or time.perf_counter() - start < (
+        SECONDS if len(seconds) < RUNS else RUN_SECONDS
+    ):
+        seconds.append(_mean_seconds(run, inputs, before_run))
+    return seconds
+
+
+def _mean_seconds(
+    run: Callable[[Inputs], object], inputs: Sequence[Inputs], before_run: Callable[[], None]
+) -> float:
+    """Run once on each of several sets of inputs, and return the mean of the times."""
+    seconds = 0.0
+    for each in inputs:
         before_run()
         begin = time.perf_counter()
-        run(inputs)
-        now = time.perf_counter()
-        seconds.append(now - begin)
-    return seconds
+        run(each)
+        seconds += time.perf_counter() - begin
+    return seconds / len(inputs)
 
 
 def wait_for_idle() -> None:

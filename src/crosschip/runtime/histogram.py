@@ -35,12 +35,6 @@ class Histogram:
         if len(pending) > _PENDING:
             self._count()
 
-    @property
-    def count(self) -> int:
-        """The number of times."""
-        self._count()
-        return int(self._counts.sum())
-
     def latency(self) -> tuple[int, Latency]:
         """Return the number of times, and their statistics."""
         self._count()

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Options
-from crosschip.ir import Operand
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.executable import Executable, Retired
@@ -20,7 +19,6 @@ from crosschip.runtime.programs import SegmentProgram
 if TYPE_CHECKING:
     from crosschip.runtime.choice import Choice, Move
     from crosschip.runtime.compile.device_trials import DeviceTrials
-    from crosschip.runtime.placement.placement import Placement
     from crosschip.runtime.statistics import SegmentStatistics
 
 
@@ -56,54 +54,9 @@ class MovableModel(TrackedRuns):
         self._before: Sequence[SegmentStatistics] = ()
 
     @property
-    def placement(self) -> Placement:
-        """The placement with reasons; read from the cache on first use if it is stored there.
-
-        Raises:
-            ModelFileError: the cache no longer has it.
-        """
-        return self.details.placement()
-
-    @property
-    def inputs(self) -> Mapping[str, Operand]:
-        """The model's inputs, by name."""
-        return self._executable.outline.model.inputs
-
-    @property
-    def outputs(self) -> Mapping[str, Operand]:
-        """The model's outputs, by name."""
-        return self._executable.outline.model.outputs
-
-    @property
-    def options(self) -> Options:
-        """The options that it was compiled with."""
-        return self._executable.options
-
-    @property
-    def devices(self) -> Mapping[str, GuardedDevice]:
-        """The devices that it runs on, by name."""
-        return self._executable.devices
-
-    @property
-    def details(self) -> Details:
-        """The placement and other information that runs do not need."""
-        return self._executable.details
-
-    @property
     def executable(self) -> Executable:
         """What the next run uses: the programs on the present devices."""
         return self._executable
-
-    def wait_for_trials(self, seconds: float | None = None) -> bool:
-        """Wait until no other device is being tried, after `compile` with `wait=False`.
-
-        Args:
-            seconds: the maximum number of seconds to wait; `None` for no limit.
-
-        Returns:
-            Whether no device is being tried.
-        """
-        return self.trials is None or self.trials.wait(seconds)
 
     def observe_calls(self, observe: Callable[[Sequence[Any]], None] | None) -> None:
         """Call a function with the inputs of each call whose shapes no recent call had.
@@ -168,8 +121,3 @@ class MovableModel(TrackedRuns):
     @property
     def devices_on_trial(self) -> Collection[str]:
         return () if self.trials is None else self.trials.devices_in_use
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._executable.outline.model.name

@@ -10,22 +10,23 @@ wait for moments without calls, and the interpreter's threads take shorter turns
 from __future__ import annotations
 
 import logging
+import math
+import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from weakref import finalize, ref
 
 from crosschip.ir import Error
-from crosschip.runtime.call_samples import CallSamples, ShapeKey, shape_key
-from crosschip.runtime.choice import Choice, Move, Trial
+from crosschip.runtime.call_samples import CallSamples, shape_key
+from crosschip.runtime.choice import Choice, Move, ShapeKey, Trial
 from crosschip.runtime.compile.candidates import Candidates
 from crosschip.runtime.compile.first_ready import Built, FirstReady
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
-from crosschip.runtime.executable import Executable
 from crosschip.runtime.lifetime import start_engine_thread
 from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.short_turns import short_turns
@@ -56,6 +57,9 @@ _LOOK_SECONDS = 0.0005
 _POLL_SECONDS = 0.01
 
 logger = logging.getLogger("crosschip")
+
+_turns = threading.Lock()
+"""Held by the model whose devices are tried."""
 
 
 class Stopped(Exception):
@@ -89,6 +93,7 @@ class DeviceTrials:
         self._built: dict[str, CompiledModel] = {}
         self._rounds = 0
         self._is_measuring = False
+        self._has_turn = False
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -97,7 +102,7 @@ class DeviceTrials:
         self._start = time.monotonic()
         self._reads_choice = choice is None
         if choice is not None:
-            self._samples.add_tested(choice)
+            self._samples.tested += choice.call_shapes
         compiled.trials = self
         compiled.observe_calls(self._samples.add)
         finalize(compiled, self.release)
@@ -151,21 +156,32 @@ class DeviceTrials:
         try:
             if self._rounds == 1:
                 self._await_call()
+            self._take_turn()
             with short_turns():
                 self._try_devices()
+                while self._has_far_calls() and self._rounds < MOST_ROUNDS:
+                    self._rounds += 1
+                    self._try_devices()
+            self._release_turn()
+            self._close_unused()
         except Stopped:
             pass
         except BaseException as error:  # reported, since the model goes on without it
             self._report_failure(error)
         finally:
+            self._release_turn()
             self._close_built()
             if self._compiled() is None:
                 self._candidates.close()
 
+    def _has_far_calls(self) -> bool:
+        """Return whether there were calls, during a round, with quite different shapes."""
+        return self._is_dynamic and self._samples.are_far_from(self._samples.tested)
+
     def _await_call(self) -> None:
         """Wait until the first call has been answered, up to a limit."""
         end = time.monotonic() + _FIRST_CALL_SECONDS
-        while time.monotonic() < end and not self._model().calls:
+        while time.monotonic() < end and not self._model().statistics().calls:
             self._pause(_POLL_SECONDS)
 
     def _try_devices(self) -> None:
@@ -174,16 +190,21 @@ class DeviceTrials:
         self._check()
         stored = automatic.stored_choice() if self._reads_choice else None
         self._reads_choice = False
-        if stored is not None and (not self._is_dynamic or self._samples.are_like(stored)):
+        if stored is not None and (
+            not self._is_dynamic
+            or (stored.on_calls and not self._samples.are_far_from(stored.call_shapes))
+        ):
             first = stored.order[0]
             if first != self._device:
                 self._add(first, self._build(first))
             if first not in self._failed:
-                self._samples.add_tested(stored)
                 self._settle(stored)
                 return
         self._compile_others()
-        choice = self._measure()
+        self._release_turn()
+        samples = self._await_samples()
+        self._take_turn()
+        choice = self._measure(samples)
         choice = replace(choice, trials=tuple(automatic.rank(choice.trials)))
         choice = self._prefer_present(choice)
         automatic.store_choice(choice)
@@ -220,51 +241,46 @@ class DeviceTrials:
         else:
             raise result
 
-    def _measure(self) -> Choice:
-        """Measure the devices on samples of the calls, or on random inputs if there are none."""
-        names = list(self._model().inputs)
-        trials = {SLOWEST: Trial(SLOWEST, reason="slower than any engine")}
-        if SLOWEST not in self._candidates.all_names:
-            trials.clear()
-        if not self._built:
-            trials |= {**self._failed, self._device: Trial(self._device, whole=True)}
-            return Choice(tuple(trials.values()), {})
-        samples, on_calls = self._inputs()
-        runs = {self._device: _runner(self._model().executable, self._check)}
-        for name, built in self._built.items():
-            runs[name] = _runner(built.executable, self._check)
-        self._is_measuring = True
-        measured = measure(runs, [values for _, values in samples], self._give_way)
-        self._is_measuring = False
-        self._check()
-        count = len(samples)
-        for name, trial in measured.items():
-            if trial.milliseconds is not None:
-                measured[name] = replace(trial, milliseconds=trial.milliseconds / count)
-        if on_calls:
-            self._samples.tested += [shapes for shapes, _ in samples]
-        trials |= {**self._failed, **measured}
-        return Choice(
-            tuple(trials.values()),
-            dict(zip(names, samples[-1][0], strict=True)),
-            on_calls=on_calls,
-        )
+    def _await_samples(self) -> list[tuple[ShapeKey, list[Any]]]:
+        """Return samples of calls with their shapes.
 
-    def _inputs(self) -> tuple[list[tuple[ShapeKey, list[Any]]], bool]:
-        """Return samples of calls with their shapes, or random inputs; and whether they are calls.
-
-        Raises:
-            InputError: there was no call, and inputs cannot be generated.
+        For a model with dynamic sizes, wait for a call, up to a limit.
         """
         end = time.monotonic() + _SAMPLE_SECONDS
         while self._is_dynamic and not self._samples.recent() and time.monotonic() < end:
             self._pause(_POLL_SECONDS)
-        samples = self._samples.recent()
-        if samples:
-            return samples, True
-        _, inputs = self._candidates.made_up_inputs()
-        values = [inputs[name] for name in self._model().inputs]
-        return [(shape_key(values), values)], False
+        return self._samples.recent()
+
+    def _measure(self, samples: Sequence[tuple[ShapeKey, list[Any]]]) -> Choice:
+        """Measure the devices on samples of calls, or on random inputs if there are none.
+
+        Raises:
+            InputError: there are no samples, and inputs cannot be generated.
+        """
+        trials = {**self._failed, self._device: Trial(self._device, whole=True)}
+        if SLOWEST in self._candidates.all_names:
+            trials[SLOWEST] = Trial(SLOWEST, reason="slower than any engine")
+        if not self._built:
+            self._rounds = MOST_ROUNDS
+            return Choice(tuple(trials.values()), {})
+        names = list(self._model().inputs)
+        call_shapes = tuple(shapes for shapes, _ in samples)
+        if not samples:
+            _, inputs = self._candidates.made_up_inputs()
+            values = [inputs[name] for name in names]
+            samples = [(shape_key(values), values)]
+        runs = {self._device: self._model().executable.execute}
+        runs |= {name: built.executable.execute for name, built in self._built.items()}
+        self._is_measuring = True
+        try:
+            values_of_samples = (values for _, values in samples)
+            trials |= measure(runs, *values_of_samples, before_run=self._give_way)
+        finally:
+            self._is_measuring = False
+        self._check()
+        largest = max((shapes for shapes, _ in samples), key=_elements)
+        shapes = dict(zip(names, largest, strict=True))
+        return Choice(tuple(trials.values()), shapes, call_shapes=call_shapes)
 
     def _prefer_present(self, choice: Choice) -> Choice:
         """Put the present device first, unless another is clearly faster."""
@@ -279,6 +295,7 @@ class DeviceTrials:
     def _settle(self, choice: Choice) -> None:
         """Move to the first device of a choice if it is another one; store a plan."""
         model, winner = self._model(), self._built.pop(choice.order[0], None)
+        self._samples.tested += choice.call_shapes
         if winner is None:
             model.placement.choice = choice
             model.report = replace(model.report, choice=choice)
@@ -294,8 +311,6 @@ class DeviceTrials:
             model.observe_calls(None)
         self._close_built()
         self._candidates.save_plan(model, choice)
-        del model
-        self._close_unused()
 
     def _move(self, choice: Choice) -> Move:
         times = {trial.device: trial.milliseconds or 0.0 for trial in choice.trials}
@@ -304,7 +319,7 @@ class DeviceTrials:
             choice.order[0],
             times[self._device],
             times[choice.order[0]],
-            self._model().calls,
+            self._model().statistics().calls,
             time.monotonic() - self._start,
         )
 
@@ -345,6 +360,17 @@ class DeviceTrials:
         if self._stop.wait(seconds):
             raise Stopped
 
+    def _take_turn(self) -> None:
+        """Wait until no other model's devices are tried, since that would disturb the times."""
+        while not _turns.acquire(timeout=_POLL_SECONDS):
+            self._check()
+        self._has_turn = True
+
+    def _release_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
+            _turns.release()
+
     def _check(self) -> None:
         if self._stop.is_set():
             raise Stopped
@@ -358,14 +384,15 @@ class DeviceTrials:
         self._check()
 
 
-def _runner(
-    executable: Executable, check: Callable[[], None]
-) -> Callable[[Sequence[Sequence[Any]]], None]:
-    """Return a function that runs an executable on each of several samples."""
+def _elements(shapes: ShapeKey) -> int:
+    return sum(map(math.prod, shapes))
 
-    def run(samples: Sequence[Sequence[Any]]) -> None:
-        for values in samples:
-            check()
-            executable.execute(values)
 
-    return run
+def _reset_after_fork() -> None:
+    """Replace the lock in a forked process, which lacks the thread that may hold it."""
+    global _turns
+    _turns = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)
