@@ -73,7 +73,7 @@ def model(*operators: type) -> Model:
 def compiled(
     placement: PlacementOptions | str = "measured",
     operators: Sequence[type] = OPERATORS,
-    cache: object = False,
+    cache: Path | bool = False,
     devices: Sequence[Chip] = (),
 ) -> crosschip.CompiledModel:
     return crosschip.compile(
