@@ -122,7 +122,7 @@ def _measure(name: str, path: Path, blocks: int) -> PlacedModel | None:
             ordered = crosschip.compile(path, choice.order, cache=False)
             runs["in order"] = partial(stack.enter_context(ordered).run, inputs)
         watch = Watch()
-        all_runs = {**runs, "placement": partial(placed.run, inputs)}
+        all_runs: dict[str, Run] = {**runs, "placement": partial(placed.run, inputs)}
         slowest = max(trial.milliseconds or 1.0 for trial in choice.trials) / 1e3
         count = max(3, int(_BLOCK_SECONDS / slowest / len(all_runs)))
         times = [interleave(all_runs, count) for _ in range(blocks)]
