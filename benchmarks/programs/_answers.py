@@ -54,16 +54,22 @@ def _arrays(value: Any) -> Any:
     return {key: _arrays(item) for key, item in value.items()}
 
 
-def discrepancies(answer: Any, expected: Any) -> list[str]:
+def discrepancies(answer: Any, expected: Any, changed: Any = None) -> list[str]:
     """Compare two plain answers by the corpus' tolerances; text and integers must be equal.
+
+    Args:
+        answer: the answer.
+        expected: the expected one.
+        changed: the expected one for slightly different inputs, which widens the tolerances.
 
     Returns:
         What differs, a line each.
     """
-    leaves, others = dict(_leaves(answer)), dict(_leaves(expected))
+    leaves, others, third = (dict(_leaves(each)) for each in (answer, expected, changed))
     if leaves.keys() != others.keys():
         return [f"{path}: in one answer only" for path in sorted(leaves.keys() ^ others.keys())]
-    return [f"{p}: {text}" for p in leaves if (text := _discrepancy(leaves[p], others[p]))]
+    lines = {p: _discrepancy(leaves[p], others[p], third.get(p)) for p in leaves}
+    return [f"{path}: {text}" for path, text in lines.items() if text]
 
 
 def _leaves(answer: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -75,10 +81,11 @@ def _leaves(answer: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, answer
 
 
-def _discrepancy(value: Any, expected: Any) -> str:
+def _discrepancy(value: Any, expected: Any, changed: Any) -> str:
     if not (isinstance(value, np.ndarray) and isinstance(expected, np.ndarray)):
         same = type(value) is type(expected) and value == expected
         return "" if same else f"{value!r} instead of {expected!r}"
     (distance,) = difference([value], [expected])
-    limit = tolerance(expected, quantized=True, spread=0.0)
+    spread = difference([changed], [expected])[0] if isinstance(changed, np.ndarray) else 0.0
+    limit = tolerance(expected, quantized=True, spread=spread)
     return "" if distance <= limit else f"{distance:.2g} away, where {limit:.2g} is allowed"

@@ -13,11 +13,14 @@ from typing import Any, Self
 from corpus.entry import FOLDER
 
 from benchmarks.models import ROOT
-from benchmarks.programs._answers import decode
+from benchmarks.programs._answers import decode, discrepancies
 from crosschip.ir.closing import Closing
 
 DEVICES = ("onnxruntime", "openvino,onnxruntime", "auto")
 """The devices that programs are compared on; ONNX Runtime does what OpenVINO does not."""
+
+CHANGED = "changed"
+"""In place of devices: ONNX Runtime itself, with inputs that differ in their last digits."""
 
 PACKAGES = Path(os.environ.get("CROSSCHIP_PROGRAMS", ROOT / "build" / "programs"))
 """The folder that `make programs` and `make programs-large` install the packages in."""
@@ -48,7 +51,8 @@ class Program(Closing):
 
         Args:
             name: of a module of `benchmarks.programs`.
-            devices: names of devices, with commas, or `auto`; without any, ONNX Runtime itself.
+            devices: names of devices, with commas, or `auto`; without any, ONNX Runtime itself; or
+                `CHANGED`.
 
         Raises:
             MissingError: its package or a model is not installed.
@@ -94,3 +98,15 @@ class Program(Closing):
     def close(self) -> None:
         """End the process."""
         self.process.communicate()
+
+
+def differences(name: str, answer: Any, expected: Any) -> list[str]:
+    """Return the discrepancies of a program's answer from the one on ONNX Runtime itself.
+
+    If there are any, they are judged again with the tolerances widened by what ONNX Runtime's
+    answer changes if its inputs change in their last digits.
+    """
+    if not discrepancies(answer, expected):
+        return []
+    with Program.start(name, CHANGED) as changed:
+        return discrepancies(answer, expected, changed.answer)

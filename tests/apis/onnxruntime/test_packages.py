@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from benchmarks.programs import names
 from benchmarks.programs._answers import discrepancies, plain
-from benchmarks.programs._process import DEVICES, MissingError, Program
+from benchmarks.programs._process import DEVICES, MissingError, Program, differences
 from tests.apis.onnxruntime.models import SUM, both
 
 _OTHERS = [pytest.param(devices, marks=pytest.mark.nightly) for devices in DEVICES[1:]]
@@ -30,7 +30,7 @@ def test_they_answer_as_on_onnxruntime(name: str, devices: str) -> None:
     except MissingError as error:
         pytest.skip(str(error))
     with Program.start(name, devices) as program:
-        assert not discrepancies(program.answer, expected)
+        assert not differences(name, program.answer, expected)
         assert program.run() > 0
 
 
@@ -45,6 +45,13 @@ def test_answers_that_differ_are_told() -> None:
         "/n",
     ]
     assert discrepancies(plain({"text": []}), expected)
+
+
+def test_answers_may_differ_as_far_as_those_for_changed_inputs() -> None:
+    expected, other, changed = (plain({"mask": [1.0, 0.5, mask]}) for mask in (0.0, 0.3, 0.2))
+    assert discrepancies(other, expected)
+    assert not discrepancies(other, expected, changed)
+    assert discrepancies(plain({"mask": [1.0, 0.5, 0.5]}), expected, changed)
 
 
 def test_sessions_have_the_private_names_that_packages_read() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from crosschip.ir import Builder, ElementType, Model, Operand
+from crosschip.ir import Builder, ElementType, Model, Operand, Operation
 from crosschip.ops.definition.spatial import build_planar
+from crosschip.ops.standard.activation import HardSigmoid, LeakyRelu, Relu, Sigmoid, Tanh
 from crosschip.ops.standard.convolution import Conv1D, Conv2D
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Transpose
@@ -20,16 +21,43 @@ _FEW = 4096
 """The maximum number of weights for which converting to channel blocks is slower."""
 
 
-def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:
-    """Compute a large convolution of signals as one of images of height 1.
+_BLOCK = 8
+"""The minimum number of channels in a block."""
 
-    ONNX Runtime keeps images in channel blocks, which is faster for more than a few thousand
-    weights. It does so in the main graph, not in subgraphs.
+_FUSED = (HardSigmoid, LeakyRelu, Relu, Sigmoid, Tanh)
+"""The activations that ONNX Runtime computes with the convolution before them."""
+
+
+def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:
+    """Compute a convolution of signals as one of images of height 1.
+
+    ONNX Runtime keeps images in channel blocks, in the main graph, not in subgraphs. Converting to
+    blocks and back takes as long as they save, unless convolutions follow each other. Fewer
+    channels than a block has are not converted.
     """
-    shape = op.filter.type.static_shape
-    if shape is not None and op.group == 1 and math.prod(shape) <= _FEW:
-        return None
     return build_planar(b, op, Conv2D)
+
+
+def _faster_in_blocks(model: Model) -> set[Operation]:
+    """Return large convolutions of signals with few channels, or that pass blocks to each other."""
+    chosen: set[Operation] = set()
+    for operation in model.operations:
+        if not isinstance(operation, Conv1D) or not _is_large(operation):
+            continue
+        shape = operation.filter.type.shape
+        if shape is not None and isinstance(shape[1], int) and shape[1] < _BLOCK:
+            chosen.add(operation)
+        source = model.producers.get(operation.input)
+        if isinstance(source, _FUSED) and source.input is not None:
+            source = model.producers.get(source.input)
+        if isinstance(source, Conv1D) and _is_large(source):
+            chosen |= {source, operation}
+    return chosen
+
+
+def _is_large(op: Conv1D) -> bool:
+    shape = op.filter.type.static_shape
+    return shape is None or op.group != 1 or math.prod(shape) > _FEW
 
 
 def in_rows(b: Builder, op: Gather) -> Sequence[Operand] | None:
@@ -53,7 +81,7 @@ def in_rows(b: Builder, op: Gather) -> Sequence[Operand] | None:
     return (b.add(Transpose, rows, (0, 3, 1, 2)),)
 
 
-_IN_BLOCKS = RewriteOperations(in_blocks, (Conv1D,))
+_IN_BLOCKS = RewriteOperations(in_blocks, (Conv1D,), _faster_in_blocks)
 _IN_ROWS = RewriteOperations(in_rows, (Gather,))
 
 

@@ -46,7 +46,7 @@ def place_by_cuts(
     transfers = problem.transfers.costs + launches
     unchanged = 0
     for expansion in range(rounds * count):
-        moved = _expand(problem, costs.blocks, costs.tensors, transfers, devices, expansion % count)
+        moved = _Expansion(problem, costs, transfers, devices, expansion % count).moved()
         unchanged = 0 if moved.any() else unchanged + 1
         devices = np.where(moved, expansion % count, devices)
         if unchanged == count or deadline():
@@ -54,58 +54,86 @@ def place_by_cuts(
     return devices
 
 
-def _expand(
-    problem: PlacementProblem,
-    blocks: Array,
-    tensors: Array,
-    costs: Array,
-    devices: Array,
-    device: int,
-) -> Array:
-    """Return the blocks that should move to a device, as a mask.
+class _Expansion:
+    """The graph whose minimum cut has the blocks that should move to a device on the sink's side.
 
-    The nodes are the blocks, then an auxiliary node for each tensor and device that reads it. A
-    block moves if its node is on the sink's side of the cut.
+    The nodes are the blocks, then an auxiliary node for each tensor and device that reads it.
+
+    Args:
+        problem: the problem.
+        costs: the costs.
+        transfers: the costs of transfers, [tensors, devices + 1, devices + 1].
+        devices: the device of each block.
+        device: the device that is offered.
     """
-    count, host = len(problem.devices), problem.blocks
-    transfers = problem.transfers
-    index = np.arange(host)
-    here, there = blocks[index, devices], blocks[:, device]
-    fixed = (devices == device) | ~np.isfinite(there)
-    graph = _Graph(host)
-    change = np.where(fixed, 0.0, there - here)
-    graph.add_source(index, np.where(change > 0, change, 0.0))
-    graph.add_sink(index, np.where(change < 0, -change, 0.0))
-    graph.add_source(index[fixed & (devices != device)])
-    graph.add_sink(index[devices == device])
-    kept = tensors[transfers.tensor] & (transfers.reader != host)
-    tensor, source, reader = transfers.tensor[kept], transfers.source[kept], transfers.reader[kept]
-    locations = np.append(devices, count)
-    origin = locations[source]
-    # Whether a reader is on the device while the tensor's source keeps its own.
-    _, first, group = np.unique(tensor, return_index=True, return_inverse=True)
-    nodes = graph.add_nodes(len(first))
-    cost = costs[tensor[first], origin[first], device]
-    inner = source[first] < host
-    graph.add_arcs(source[first][inner], nodes[inner], cost[inner])
-    graph.add_source(nodes[~inner], cost[~inner])
-    graph.add_arcs(nodes[group], reader)
-    # Whether a reader stays on another device: what that costs as the source is, and if it moves.
-    staying = devices[reader] != device
-    tensor, source, reader = tensor[staying], source[staying], reader[staying]
-    pairs = tensor * (count + 1) + devices[reader]
-    _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
-    nodes = graph.add_nodes(len(first))
-    graph.add_arcs(reader, nodes[group])
-    tensor, source, destination = tensor[first], source[first], devices[reader[first]]
-    now = costs[tensor, locations[source], destination]
-    inner = source < host
-    further = costs[tensor, device, destination] - now
-    graph.add_sink(nodes, now)
-    inner &= further > 0
-    graph.add_arcs(nodes[inner], source[inner], further[inner])
-    moved: Array = graph.sink_side() & (devices != device)
-    return moved
+
+    def __init__(
+        self,
+        problem: PlacementProblem,
+        costs: Costs,
+        transfers: Array,
+        devices: Array,
+        device: int,
+    ) -> None:
+        self._host = problem.blocks
+        self._devices = devices
+        self._device = device
+        self._transfers = transfers
+        self._locations = np.append(devices, len(problem.devices))
+        pairs = costs.tensors[problem.transfers.tensor]
+        pairs &= problem.transfers.reader != self._host
+        self._tensor = problem.transfers.tensor[pairs]
+        self._source = problem.transfers.source[pairs]
+        self._reader = problem.transfers.reader[pairs]
+        self._graph = _Graph(problem.blocks)
+        self._add_blocks(costs.blocks)
+        self._add_moving_readers()
+        self._add_staying_readers()
+
+    def moved(self) -> Array:
+        """Return the blocks that should move, as a mask."""
+        moved: Array = self._graph.sink_side() & (self._devices != self._device)
+        return moved
+
+    def _add_blocks(self, blocks: Array) -> None:
+        """Add what each block gains or loses on the device."""
+        index = np.arange(self._host)
+        here, there = blocks[index, self._devices], blocks[:, self._device]
+        already = self._devices == self._device
+        fixed = already | ~np.isfinite(there)
+        change = np.where(fixed, 0.0, there - here)
+        self._graph.add_source(index, np.maximum(change, 0.0))
+        self._graph.add_sink(index, np.maximum(-change, 0.0))
+        self._graph.add_source(index[fixed & ~already])
+        self._graph.add_sink(index[already])
+
+    def _add_moving_readers(self) -> None:
+        """Add the transfer of each tensor to the device if a reader moves and the source stays."""
+        _, first, group = np.unique(self._tensor, return_index=True, return_inverse=True)
+        nodes = self._graph.add_nodes(len(first))
+        tensor, source = self._tensor[first], self._source[first]
+        cost = self._transfers[tensor, self._locations[source], self._device]
+        inner = source < self._host
+        self._graph.add_arcs(source[inner], nodes[inner], cost[inner])
+        self._graph.add_source(nodes[~inner], cost[~inner])
+        self._graph.add_arcs(nodes[group], self._reader)
+
+    def _add_staying_readers(self) -> None:
+        """Add the transfers to other devices while a reader stays, and more if the source moves."""
+        staying = self._devices[self._reader] != self._device
+        tensor, reader = self._tensor[staying], self._reader[staying]
+        destination = self._devices[reader]
+        pairs = tensor * len(self._transfers[0]) + destination
+        _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
+        nodes = self._graph.add_nodes(len(first))
+        self._graph.add_arcs(reader, nodes[group])
+        tensor, destination = tensor[first], destination[first]
+        source = self._source[staying][first]
+        now = self._transfers[tensor, self._locations[source], destination]
+        self._graph.add_sink(nodes, now)
+        further = self._transfers[tensor, self._device, destination] - now
+        dearer = (source < self._host) & (further > 0)
+        self._graph.add_arcs(nodes[dearer], source[dearer], further[dearer])
 
 
 class _Graph:

@@ -174,6 +174,8 @@ class _Search:
 
     def _penalize(self) -> None:
         """Add placements that keep limits by penalties, and those that keep them in each step."""
+        for _, devices in self._best()[:_STARTS]:
+            self._add(free_memory(self._objective, devices))
         penalties = Penalties(self._problem)
         for costs in penalties.rounds():
             if self._deadline():
