@@ -44,16 +44,16 @@ _BOUNDARIES = (0.5, 1.0, 0.0)
 _STARTS = 6
 """The number of placements that are improved."""
 
-_FAILURES = 600
+_FAILURES = 1_200
 """The number of blocks in the orders without improvement after which the search ends."""
 
-_VISITS_PER_SECOND = 75_000
+_VISITS_PER_SECOND = 150_000
 """The number of blocks in the placements that local search scores, for each second."""
 
-_VISITS_OF_STEP = 35
+_VISITS_OF_STEP = 70
 """The number of blocks whose scoring takes as long as a step of dynamic programming."""
 
-_LOCAL_BUDGET = 3_000
+_LOCAL_BUDGET = 1_000
 """The task visits of the search for the fewest segments in local search."""
 
 
