@@ -81,7 +81,8 @@ def compile_part(
     local = _restrict(answers, block.operations)
     assignment = Assignment({device: local}, [device] * len(block.operations))
     placement = Placement(part, assignment, {}, [device])
-    built = build_segments(placement, replace(compilation, store=None).make)
+    alone = replace(compilation, store=None, devices={device: compilation.devices[device]})
+    built = build_segments(placement, alone.make)
     plan = Plan(placement, [item.program for item in built], Copies())
     return Part(plan, compilation.devices[device])
 
