@@ -80,6 +80,7 @@ def placement_notes(placement: Placement) -> Iterator[str]:
         yield f"in float32, by the mixed precision: {', '.join(placement.in_float)}"
     if placement.choice:
         yield f"auto: {placement.choice}"
+    yield from map(str, placement.moves)
 
 
 def unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:
