@@ -131,6 +131,7 @@ def placement_notes(placement: Placement) -> Iterator[str]:
         yield f"in float32, by the mixed precision: {', '.join(placement.in_float)}"
     if placement.choice:
         yield f"chosen by measurement: {placement.choice}"
+    yield from map(str, placement.moves)
 
 
 def unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:

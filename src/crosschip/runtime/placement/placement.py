@@ -20,7 +20,7 @@ from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask
 from crosschip.passes import verifying
-from crosschip.runtime.choice import Choice
+from crosschip.runtime.choice import Choice, Move
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
 from crosschip.runtime.placement.constraints import Constraints, unmet_constraint
@@ -109,6 +109,8 @@ class Placement:
         shape_strategies: how each segment treats dynamic shapes, without the segments of bodies.
         choice: the measurements for `"auto"`; `None` if the caller named the devices, or the model
             has not been compiled for `"auto"` yet.
+        moves: the moves to faster devices that led to this placement, after `compile` with
+            `wait=False`.
         settings: the settings of each engine by name, by device; `performance` is `None` if the
             engine has no setting for the requested mode.
         assignment: the device of each operation.
@@ -139,6 +141,7 @@ class Placement:
         self.problem = ""
         self.shape_strategies: tuple[str, ...] = ()
         self.choice: Choice | None = None
+        self.moves: tuple[Move, ...] = ()
         self.settings: EngineSettings = {}
         self.conditions: Sequence[Condition] = ()
         self.in_float: Sequence[str] = ()
