@@ -404,6 +404,22 @@ def long_model(count: int) -> Model:
     return b.build()
 
 
+def test_values_that_are_read_in_several_columns(page: Page, tmp_path: Path) -> None:
+    """A long graph continues in columns; lines to several boxes in one are led around all boxes."""
+    b = Builder("columns")
+    first = x = b.input("x", float32(4, 8))
+    mask = b.add(Sigmoid, first)
+    operators = [Relu, Tanh, Sigmoid]
+    for index in range(30):
+        for step in range(index % 5 + 1):
+            x = b.add(operators[(index * 7 + step * step) % 3], b.add(Add, x, mask))
+        x = b.add(Add, x, first)
+    b.output("y", x)
+    for model in (b.build(), long_model(300)):
+        shown(page, tmp_path / "page.html", page_of(model, Labels()))
+        assert page.evaluate(CHECK) == []
+
+
 FRAMES = """(async () => {
     const { view } = crosschip, times = [];
     PROBE
