@@ -69,7 +69,7 @@ def _run(make: Make, given: Array) -> tuple[Array, int]:
     sizes = [b.add(Gather, shape, np.array(axis), 0) for axis in (0, 1)]
     b.output("y", make(b, x, *sizes))
     with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
-        (program,) = compiled._programs
+        (program,) = compiled.executable.programs
         return compiled.run({"x": given})["y"], len(program._rules)  # type: ignore[attr-defined]  # it is a guard
 
 
@@ -95,7 +95,7 @@ def test_the_last_tokens_of_known_rows_are_not_looked_at() -> None:
     random = np.random.default_rng(2)
     given, ends = random.random((2, 5, 3), np.float32), random.permuted(np.arange(10).reshape(2, 5))
     with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
-        (program,) = compiled._programs
+        (program,) = compiled.executable.programs
         assert not program._rules  # type: ignore[attr-defined]  # it is a guard
         made = compiled.run({"x": given, "ids": ends.astype(np.int32)})["y"]
     np.testing.assert_array_equal(made, given[[0, 1], ends.argmax(1)])

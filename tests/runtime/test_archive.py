@@ -139,7 +139,7 @@ def test_compiled_models_and_plans_are_exported_with_their_parts(tmp_path: Path)
             path, ["reference"], cache=CacheOptions(caches[1].folder, token=token)
         ) as model:
             assert model.report.cache == "hit"
-            assert isinstance(model._outline, StoredOutline) is not token
+            assert isinstance(model.executable.outline, StoredOutline) is not token
             assert model(np.array([-1, 1], np.float32)).tolist() == [0, 1]
 
 

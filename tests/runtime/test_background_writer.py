@@ -33,7 +33,7 @@ import crosschip as cc
 BEFORE
 compiled = cc.compile(sys.argv[1], ["reference"], cache=sys.argv[2])
 (y,) = compiled.run({"x": np.zeros((1, SIZE), np.float32)}).values()
-print(compiled.report.cache, type(compiled._outline).__name__, y[0, 0], flush=True)
+print(compiled.report.cache, type(compiled.executable.outline).__name__, y[0, 0], flush=True)
 AFTER
 """.replace("SIZE", str(SIZE))
 

@@ -61,7 +61,7 @@ def expected(factor: float, x: Array = X) -> Array:
 
 def is_planned(compiled: CompiledModel) -> bool:
     """Tell whether a model was found by its plan."""
-    return isinstance(compiled._outline, StoredOutline)
+    return isinstance(compiled.executable.outline, StoredOutline)
 
 
 def compile(path: Path | bytes, cache: Path, **wishes: Any) -> CompiledModel:
@@ -451,7 +451,8 @@ def test_processes_that_write_at_once_leave_a_plan(tmp_path: Path) -> None:
     program = (
         "import crosschip, numpy\n"
         f"made = crosschip.compile({str(path)!r}, ['reference'], cache={str(cache)!r})\n"
-        "print(made(numpy.ones((2, 3), numpy.float32)).sum(), type(made._outline).__name__)\n"
+        "y = made(numpy.ones((2, 3), numpy.float32))\n"
+        "print(y.sum(), type(made.executable.outline).__name__)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

@@ -62,6 +62,9 @@ class Compilation(Pictures, Engines):
     input: _options.Inputs = None
     shape: _options.Shapes = None
     seed: _options.Seed = 0
+    placement: _options.Strategy = None
+    tuning_seconds: _options.TuningSeconds = 10.0
+    memory: _options.Memory = None
     partition: _options.Partition = None
     mixed_precision: _options.MixedPrecision = None
     pin: _options.Pins = None
@@ -128,11 +131,15 @@ class Compilation(Pictures, Engines):
         return self.compile(model), inputs
 
     def load_or_compile_plain(
-        self, path: Path, context: typer.Context, meaningful: Collection[str]
+        self, path: Path, context: typer.Context, meaningful: Collection[str], *, wait: bool
     ) -> tuple[CompiledModel, str]:
         """Load or compile the model in a file without preprocessing of pictures.
 
-        The arguments are those of `load_or_compile`.
+        Args:
+            path: as for `load_or_compile`.
+            context: as for `load_or_compile`.
+            meaningful: as for `load_or_compile`.
+            wait: as for `crosschip.compile`.
 
         Returns:
             The compiled model, and a digest of the file if that holds a compiled model, else of the
@@ -146,7 +153,7 @@ class Compilation(Pictures, Engines):
             with Artifact(path) as file:
                 return compiled, file.digest
         model = self._load(path)
-        return self.compile(model), model_key(model)
+        return self.compile(model, wait=wait), model_key(model)
 
     def explain(self, model: Model) -> Placement:
         """Return the placement of a model."""
@@ -171,6 +178,9 @@ class Compilation(Pictures, Engines):
                 performance=self.performance
             ),
             "placement": crosschip.PlacementOptions(
+                strategy=self.placement,  # type: ignore[arg-type]  # checked there
+                tuning_seconds=self.tuning_seconds,
+                memory=_options.memory(self.memory),
                 pin=_options.pins(self.pin),
                 partition=_options.configuration(self.partition),
                 mixed_precision=_options.configuration(self.mixed_precision),

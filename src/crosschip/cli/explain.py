@@ -1,7 +1,7 @@
 """`crosschip explain`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -173,13 +173,19 @@ def _report(placement: Placement) -> dict[str, object]:
             for decision in placement.all_decisions()
         ],
         "in_float": list(placement.in_float),
-        "choice": asdict(placement.choice) if placement.choice else None,
+        "choice": _choice(placement),
+        "costs": asdict(placement.costs) if placement.costs else None,
         "settings": {device: dict(values) for device, values in placement.settings.items()},
         "conditions": [
             {"device": each.device, "of": each.of, "low": each.low, "high": each.high}
             for each in placement.conditions
         ],
     }
+
+
+def _choice(placement: Placement) -> dict[str, object] | None:
+    """Return the choice without the costs, which are the placement's."""
+    return asdict(replace(placement.choice, costs=None)) if placement.choice else None
 
 
 def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:

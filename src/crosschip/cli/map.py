@@ -68,6 +68,13 @@ def command(
     on_error: Annotated[
         OnError, typer.Option(help="What to do at a file that cannot be read.")
     ] = "skip",
+    wait: Annotated[
+        bool,
+        typer.Option(
+            help="Whether to wait until all devices have been tried; otherwise the device that is "
+            "ready first begins, and the fastest goes on."
+        ),
+    ] = True,
     as_json: _options.Json = False,
 ) -> None:
     """Run a model on many files and write the results to a folder.
@@ -78,7 +85,7 @@ def command(
     classes = _classes(top, labels)
     paths = [path for path in list_files(files) if not _is_below(path, out)]
     constants = {n: read_array(path) for n, path in _options.files(compilation.input).items()}
-    compiled, digest = compilation.load_or_compile_plain(model, context, _MEANINGFUL)
+    compiled, digest = compilation.load_or_compile_plain(model, context, _MEANINGFUL, wait=wait)
     settings = {"model": f"{compiled.name} {digest}", **_settings(compilation)}
     with (
         compiled,

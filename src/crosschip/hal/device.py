@@ -81,6 +81,8 @@ class Device(Closing, ABC):
         kind: the category of hardware, unless `probe` returns another one.
         module: the import name of the engine's Python package; empty if there is none. `crosschip
             devices` reports when two distributions contain it.
+        startup_seconds: the usual time from opening the device to the first answer of a small model
+            in a new process. `compile` with `wait=False` begins with the least.
         instance: the name of its chip, as `probe` returns it; empty for the first chip.
         properties: the settings that were passed to the constructor.
     """
@@ -89,6 +91,7 @@ class Device(Closing, ABC):
     vendor: ClassVar[str]
     kind: ClassVar[Kind]
     module: ClassVar[str] = ""
+    startup_seconds: ClassVar[float] = 1.0
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         self.name = type(self).__name__.removesuffix("Device").lower()

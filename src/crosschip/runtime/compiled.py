@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,19 +18,17 @@ from crosschip.ir.closing import Closing
 from crosschip.ir.shape_binding import concrete
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.cache import background_writer
-from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import CompileReport, Details
-from crosschip.runtime.execution import Plan
+from crosschip.runtime.executable import Executable
 from crosschip.runtime.guard.devices import GuardedDevice, on_death
 from crosschip.runtime.histogram import Histogram
-from crosschip.runtime.lifetime import TrackedRuns, hold_forever
+from crosschip.runtime.lifetime import hold_forever
+from crosschip.runtime.movable_model import MovableModel
 from crosschip.runtime.outline import Outline, device_of_operand, find_tensor
-from crosschip.runtime.output_targets import check_targets, holds_buffers, write_output
+from crosschip.runtime.output_targets import check_targets, holds_buffers
 from crosschip.runtime.priority import Priority
 from crosschip.runtime.programs import Awaited, SegmentProgram
-from crosschip.runtime.signature import Signature
 from crosschip.runtime.submissions import Submissions
-from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.compiled_model import Contents
@@ -37,22 +36,14 @@ if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
-    from crosschip.runtime.statistics import SegmentStatistics, Statistics
+    from crosschip.runtime.statistics import Statistics
 
 _DEFAULT_IN_FLIGHT = 2
 _CLOSING_POLL_SECONDS = 0.001
 
 
-class CompiledModel(TrackedRuns, Closing):
-    """A compiled model, which runs on the devices that it was placed on; thread-safe.
-
-    Attributes:
-        report: the report of its compilation.
-        options: the options that it was compiled with.
-        devices: the devices, by name.
-        details: the placement and other information that runs do not need.
-        copies: the number and bytes of avoidable copies in its runs.
-    """
+class CompiledModel(MovableModel, Closing):
+    """A compiled model, which runs on the devices that it was placed on; thread-safe."""
 
     def __init__(
         self,
@@ -78,25 +69,11 @@ class CompiledModel(TrackedRuns, Closing):
                 programs were compiled for, and at least two.
             queue_size: the maximum number of waiting requests.
         """
-        super().__init__()
-        self._outline = outline
-        self.details = details
-        self.report = report
-        self._programs = tuple(programs)
-        self.devices = dict(devices)
-        self.options = options
-        self._owned: tuple[GuardedDevice, ...] = ()
-        self._substitutes = Substitutes(outline.model.name, details)
-        self.copies = Copies()
+        super().__init__(outline, programs, devices, options, report, details)
+        self._owned: tuple[Closing, ...] = ()
         self._output_names = tuple(outline.model.outputs)
-        self._plan = Plan(outline, programs, self.copies)
-        self._signature = Signature(
-            outline.model.inputs, options.sizes, self.copies, buffers=self._plan.submits
-        )
-        self._execute = self._plan.execute
         self._times = Histogram()
         self._add_time = self._times.add
-        self._before: Sequence[SegmentStatistics] = ()
         self._sessions: WeakSet[Session] = WeakSet()
         at_once = in_flight or max(options.in_flight, _DEFAULT_IN_FLIGHT)
         self._requests = Submissions(outline.model.name, at_once, queue_size)
@@ -116,16 +93,42 @@ class CompiledModel(TrackedRuns, Closing):
     @property
     def inputs(self) -> Mapping[str, Operand]:
         """The model's inputs, by name."""
-        return self._outline.model.inputs
+        return self._executable.outline.model.inputs
 
     @property
     def outputs(self) -> Mapping[str, Operand]:
         """The model's outputs, by name."""
-        return self._outline.model.outputs
+        return self._executable.outline.model.outputs
 
-    def own(self, devices: Iterable[GuardedDevice]) -> None:
-        """Make the model close these devices when it is closed."""
-        self._owned = tuple(devices)
+    @property
+    def options(self) -> Options:
+        """The options that it was compiled with."""
+        return self._executable.options
+
+    @property
+    def devices(self) -> Mapping[str, GuardedDevice]:
+        """The devices that it runs on, by name."""
+        return self._executable.devices
+
+    @property
+    def details(self) -> Details:
+        """The placement and other information that runs do not need."""
+        return self._executable.details
+
+    def wait_for_trials(self, seconds: float | None = None) -> bool:
+        """Wait until no other device is being tried, after `compile` with `wait=False`.
+
+        Args:
+            seconds: the maximum number of seconds to wait; `None` for no limit.
+
+        Returns:
+            Whether no device is being tried.
+        """
+        return self.trials is None or self.trials.wait(seconds)
+
+    def own(self, devices: Iterable[Closing]) -> None:
+        """Make the model close these devices, too, when it is closed."""
+        self._owned += tuple(devices)
 
     def run(
         self,
@@ -161,16 +164,17 @@ class CompiledModel(TrackedRuns, Closing):
         begin = perf_counter()
         try:
             self._running.append(None)  # inside `try`, since a signal may interrupt after it
-            arrays = self._signature.arrange(inputs)
-            if outputs is not None or keep or (self._plan.submits and holds_buffers(inputs)):
+            executable = self._executable
+            arrays = executable.arrange(inputs)
+            if outputs is not None or keep or (executable.submits and holds_buffers(inputs)):
                 if self._check is not None:
                     self._check()
                 targets = check_targets(self.outputs, outputs, keep)
-                results = self._run_to_targets(arrays, targets, keep)
+                results = executable.run_to_targets(arrays, targets, keep)
             else:
-                results = dict(zip(self._output_names, self._execute(arrays), strict=True))
+                results = dict(zip(self._output_names, executable.execute(arrays), strict=True))
         except (DeviceLost, OutOfRange) as error:
-            results = self._substitutes.after(error).run(inputs, outputs, keep)
+            results = executable.substitutes.after(error).run(inputs, outputs, keep)
         finally:
             self._running.pop()
         self._add_time(perf_counter() - begin)
@@ -204,12 +208,13 @@ class CompiledModel(TrackedRuns, Closing):
         if self._check is not None:
             self._check()
         targets = check_targets(self.outputs, outputs, keep)
-        work = partial(self._run_request, self._signature.arrange(inputs), targets, keep)
+        executable = self._executable
+        work = partial(self._run_request, executable, executable.arrange(inputs), targets, keep)
         return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from inputs in order or by name; return a single output bare."""
-        outputs = tuple(self.run(self._signature.named(inputs, named)).values())
+        outputs = tuple(self.run(self._executable.signature.named(inputs, named)).values())
         return outputs[0] if len(outputs) == 1 else outputs
 
     def session(
@@ -238,10 +243,7 @@ class CompiledModel(TrackedRuns, Closing):
 
         if self._check is not None:
             self._check()
-        runner = Runner(
-            self, self._outline, self._programs, self.options.sizes,
-            self.copies, self._substitutes, self._run_counted,
-        )  # fmt: skip
+        runner = Runner(self, self._executable, self._run_counted)
         session = Session(runner, state, start)
         self._sessions.add(session)
         return session
@@ -259,7 +261,9 @@ class CompiledModel(TrackedRuns, Closing):
             DeviceError: the device does not have enough memory.
         """
         operand = find_tensor(name, self.inputs, self.outputs)
-        device = self.devices[device_of_operand(operand, self._outline, self.devices)]
+        executable = self._executable
+        name_of_device = device_of_operand(operand, executable.outline, executable.devices)
+        device = executable.devices[name_of_device]
         return device.allocate(operand.type.element_type, concrete(name, shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
@@ -274,8 +278,9 @@ class CompiledModel(TrackedRuns, Closing):
             InputError: the shapes do not fit the model.
             CompileError: a device failed to compile for them.
         """
-        sizes = self._signature.checked_sizes(shapes)
-        for program in self._programs:
+        executable = self._executable
+        sizes = executable.signature.checked_sizes(shapes)
+        for program in executable.programs:
             program.prepare(sizes)
 
     def statistics(self) -> Statistics:
@@ -286,7 +291,7 @@ class CompiledModel(TrackedRuns, Closing):
         from crosschip.runtime.statistics import Statistics  # imported late: runs do not need it
 
         calls, latency = self._times.latency()
-        segments = self._segment_statistics()
+        segments = self._executable.segment_statistics()
         before = dict(enumerate(self._before))
         counted = [s.since(before[i]) if i in before else s for i, s in enumerate(segments)]
         return Statistics(calls, latency, counted)
@@ -295,10 +300,7 @@ class CompiledModel(TrackedRuns, Closing):
         """Reset `statistics`; no run may be in progress."""
         self._times = Histogram()
         self._add_time = self._times.add
-        self._before = self._segment_statistics()
-
-    def _segment_statistics(self) -> list[SegmentStatistics]:
-        return [statistics for program in self._programs for statistics in program.statistics()]
+        self._before = self._executable.segment_statistics()
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
@@ -320,16 +322,17 @@ class CompiledModel(TrackedRuns, Closing):
         from crosschip.runtime.profiling.timed_runs import check_counts, profile_runs
 
         check_counts(runs, warm_up)
-        whole = None if self._check is not None else self._substitutes.whole()
+        executable = self._executable
+        whole = None if self._check is not None else executable.substitutes.whole()
         if whole is not None:
             return whole.profile(inputs, runs=runs, warm_up=warm_up)
         try:
             self._running.append(None)
             if self._check is not None:
                 self._check()
-            arrange, sizes = self._signature.arrange, self.options.sizes
+            placement, sizes = executable.details.placement(), executable.options.sizes
             return profile_runs(
-                self.placement, self._programs, inputs, sizes, arrange, runs, warm_up
+                placement, executable.programs, inputs, sizes, executable.arrange, runs, warm_up
             )
         finally:
             self._running.pop()
@@ -338,6 +341,7 @@ class CompiledModel(TrackedRuns, Closing):
         """Call a function, with the reason, whenever the driver process of a device has died.
 
         Runs go on: in a new process or on the next device. A separate thread calls the function.
+        With `wait=False`, these are the devices that the model runs on at present.
 
         Returns:
             A function that removes the callback.
@@ -383,19 +387,22 @@ class CompiledModel(TrackedRuns, Closing):
     def close(self) -> None:
         """Wait for runs, accepted requests and cache writes, and release programs and devices.
 
-        A closed model cannot be run.
+        It also waits for the compilation for another device that runs in the background, and ends
+        the trials. A closed model cannot be run.
         """
+        self.stop_trials()
         self._requests.close()
         self.stop(_refuse_closed)
+        self.wait_for_trials()
         while self._running:
             time.sleep(_CLOSING_POLL_SECONDS)
         for session in self._sessions:
             session.close()
-        self._substitutes.close()
-        programs, owned = self._programs, self._owned
-        self._programs, self._owned = (), ()
-        for program in programs:
-            program.close()
+        executables: list[Closing] = [self._executable, *self._retired]
+        owned = self._owned
+        self._retired, self._owned = [], ()
+        for executable in executables:
+            executable.close()
         for device in owned:
             device.close()
         background_writer.wait()
@@ -403,22 +410,26 @@ class CompiledModel(TrackedRuns, Closing):
     @property
     def name(self) -> str:
         """The model's name."""
-        return self._outline.model.name
+        return self._executable.outline.model.name
 
     def after_fork(self, refuse: Callable[[], None] | None) -> None:
         self._running = []
+        self._moving = threading.RLock()
         self._requests.after_fork()
-        self._substitutes.after_fork()
+        self._executable.substitutes.after_fork()
+        if self.trials is not None:
+            self.trials.after_fork()
         for session in self._sessions:
             session.after_fork()
         if refuse is not None:
             self.stop(refuse)
             # Their destructors would wait for threads that this process lacks.
-            hold_forever((self._programs, self._owned, self._plan))
-            self._programs, self._owned = (), ()
+            hold_forever((self._executable, self._retired, self._owned))
+            self._executable.programs = ()
+            self._retired, self._owned = [], ()
 
     def __repr__(self) -> str:
-        return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
+        return f"<CompiledModel {self.name}: {self.placement.summary()}>"
 
     def _repr_html_(self) -> str:
         from crosschip.runtime.placement.descriptions import placement_html
@@ -449,10 +460,7 @@ class CompiledModel(TrackedRuns, Closing):
             self._running.append(None)
             if self._check is not None:
                 self._check()
-            identity = self.details.identity()
-            return compiled_contents(
-                self.placement, self._programs, self.devices, self.options, identity
-            )
+            return compiled_contents(self._executable)
         finally:
             self._running.pop()
 
@@ -463,40 +471,24 @@ class CompiledModel(TrackedRuns, Closing):
 
     def _run_request(
         self,
+        executable: Executable,
         values: Sequence[Array],
         outputs: Mapping[str, Array | Buffer],
         keep: Collection[str],
         awaited: Awaited,
     ) -> dict[str, Any]:
-        """Run on checked inputs; cancel when no caller waits for the outputs any more."""
+        """Run on inputs that were checked for an executable; see `Executable.run_request`."""
         begin = perf_counter()
+        if executable is not self._executable:  # moved while the request waited
+            executable = self._executable
+            values = executable.arrange(dict(zip(self.inputs, values, strict=True)))
         try:
-            if outputs or keep or self._plan.submits:
-                results = self._run_to_targets(values, outputs, keep, awaited)
-            else:
-                arrays = self._plan.execute_while(values, awaited)
-                results = dict(zip(self._output_names, arrays, strict=True))
+            results = executable.run_request(values, outputs, keep, awaited)
         except (DeviceLost, OutOfRange) as error:
             inputs = dict(zip(self.inputs, values, strict=True))
-            results = self._substitutes.after(error).run(inputs, outputs or None, keep)
+            results = executable.substitutes.after(error).run(inputs, outputs or None, keep)
         self._add_time(perf_counter() - begin)
         return results
-
-    def _run_to_targets(
-        self,
-        values: Sequence[Array],
-        outputs: Mapping[str, Array | Buffer],
-        keep: Collection[str],
-        awaited: Awaited | None = None,
-    ) -> dict[str, Any]:
-        """Run with input buffers, or with outputs that have targets or stay on devices."""
-        names = self._output_names
-        by_index = {index: outputs[name] for index, name in enumerate(names) if name in outputs}
-        results = self._plan.execute_values(values, by_index, awaited)
-        return {
-            name: write_output(name, value, outputs.get(name), self.copies, is_kept=name in keep)
-            for name, value in zip(names, results, strict=True)
-        }
 
 
 def _refuse_closed() -> None:

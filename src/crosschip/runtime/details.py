@@ -10,7 +10,7 @@ from crosschip.ir.dataclass import dataclass
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.header import Identity
     from crosschip.runtime.cache.entry import Entry
-    from crosschip.runtime.choice import Choice
+    from crosschip.runtime.choice import Choice, Move
     from crosschip.runtime.compiled import CompiledModel
     from crosschip.runtime.placement.placement import Placement
 
@@ -22,12 +22,14 @@ class CompileReport:
     Attributes:
         milliseconds: the time of the whole compilation.
         choice: the measurements behind `"auto"` with the shapes of the inputs; `None` if the caller
-            named devices.
+            named devices. With `wait=False`, `None` until devices have been tried.
+        moves: the moves to faster devices so far, with `wait=False`.
     """
 
     milliseconds: float
     _cache: Callable[[], str]
     choice: Choice | None = None
+    moves: tuple[Move, ...] = ()
 
     def __repr__(self) -> str:
         return f"CompileReport(milliseconds={self.milliseconds!r}, cache={self.cache!r})"

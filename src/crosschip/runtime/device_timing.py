@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -34,15 +35,24 @@ CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
 PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004
 """The maximum number of seconds to wait for idle threads, and the seconds of one observation."""
 
-Run = Callable[[Mapping[str, Array]], object]
+Inputs = TypeVar("Inputs")
 
 
-def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, Trial]:
+def _proceed() -> None:
+    pass
+
+
+def measure(
+    runs: Mapping[str, Callable[[Inputs], object]],
+    *inputs: Inputs,
+    before_run: Callable[[], None] = _proceed,
+) -> dict[str, Trial]:
     """Run a model on several devices in turns.
 
     Args:
         runs: for each device, the function that computes the outputs from the inputs.
-        inputs: arrays for the model's inputs.
+        inputs: arrays for the model's inputs; if there are several sets, the times are means.
+        before_run: called before each run; may wait, or end the measurement by an exception.
 
     Returns:
         A trial per device: the lower quartile of its run times, or its error.
@@ -60,7 +70,7 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
             for name in contenders:
                 measuring.describe(name)
                 try:
-                    times[name] += _turn(runs[name], inputs)
+                    times[name] += _turn(runs[name], inputs, before_run)
                 except Error as error:
                     failed[name] = Trial(name, whole=True, reason=str(error))
     return {
@@ -81,17 +91,32 @@ def typical_seconds(seconds: Sequence[float]) -> float:
     return float(np.quantile(seconds, 0.25, method="lower"))
 
 
-def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
+def _turn(
+    run: Callable[[Inputs], object], inputs: Sequence[Inputs], before_run: Callable[[], None]
+) -> list[float]:
     """Return the times of consecutive runs on one device."""
     wait_for_idle()
-    run(inputs)
+    _mean_seconds(run, inputs, before_run)
     seconds: list[float] = []
-    start = now = time.perf_counter()
-    while not seconds or now - start < (SECONDS if len(seconds) < RUNS else RUN_SECONDS):
-        run(inputs)
-        begin, now = now, time.perf_counter()
-        seconds.append(now - begin)
+    start = time.perf_counter()
+    while not seconds or time.perf_counter() - start < (
+        SECONDS if len(seconds) < RUNS else RUN_SECONDS
+    ):
+        seconds.append(_mean_seconds(run, inputs, before_run))
     return seconds
+
+
+def _mean_seconds(
+    run: Callable[[Inputs], object], inputs: Sequence[Inputs], before_run: Callable[[], None]
+) -> float:
+    """Run once on each of several sets of inputs, and return the mean of the times."""
+    seconds = 0.0
+    for each in inputs:
+        before_run()
+        begin = time.perf_counter()
+        run(each)
+        seconds += time.perf_counter() - begin
+    return seconds / len(inputs)
 
 
 def wait_for_idle() -> None:

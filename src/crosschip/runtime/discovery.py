@@ -8,6 +8,7 @@ unavailable.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -252,6 +253,17 @@ def automatic() -> list[str]:
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
     usable.sort(key=lambda item: (item[0] == "reference", order.index(item[1].kind)))
     return [name for name, _ in usable]
+
+
+def startup_seconds(name: str) -> float:
+    """Return the usual time from opening a device to the first answer of a small model, in seconds.
+
+    It is infinite for a device whose class cannot be loaded.
+    """
+    try:
+        return _load(base_name(name).partition(":")[0]).startup_seconds
+    except DeviceError:
+        return math.inf
 
 
 def base_name(name: str) -> str:

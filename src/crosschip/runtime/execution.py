@@ -224,7 +224,12 @@ class Plan:
         ]
         after = call(program.name, "taking on a run", _pending, inputs)
         targets = (targets_by_value.get(i) for i in step.writes)
-        outputs = [target if isinstance(target, Buffer) else None for target in targets]
+        outputs = [
+            target
+            if isinstance(target, Buffer) and (target.device is None or program.owns(target))
+            else None  # an array, or memory of a device on which the model ran before
+            for target in targets
+        ]
         submission = program.submit(inputs, outputs, after)
         for index, buffer in zip(step.writes, submission.outputs, strict=False):
             values[index] = buffer

@@ -13,13 +13,13 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from crosschip.hal import Forking
-from crosschip.ir import Array, DeviceError
+from crosschip.ir import DeviceError
 
 if TYPE_CHECKING:
     from crosschip.runtime.guard.devices import GuardedDevice
@@ -30,9 +30,8 @@ _EXIT_SECONDS = 30.0
 
 _LOOK_SECONDS = 0.001
 
-Execute = Callable[[Sequence[Array]], Sequence[Array]]
-
 _MODELS: WeakSet[TrackedRuns] = WeakSet()
+_ENGINE_THREADS: WeakSet[threading.Thread] = WeakSet()
 _unusable: frozenset[str] = frozenset()
 """The devices whose libraries cannot be used in this process, as it was forked during a run."""
 
@@ -46,14 +45,9 @@ class TrackedRuns(ABC):
     """Base of a compiled model: counts its current runs, and refuses runs after `stop`.
 
     Instances that have called `_track` are handled at forks and at the end of the process.
-
-    Attributes:
-        devices: the devices, by name.
     """
 
-    devices: Mapping[str, GuardedDevice]
     _requests: Submissions
-    _execute: Execute
 
     def __init__(self) -> None:
         # An entry for each run in progress; adding and removing one takes no lock.
@@ -64,9 +58,7 @@ class TrackedRuns(ABC):
     def _track(self) -> None:
         """Finish the model's runs at the end of the process, and handle it after forks."""
         _MODELS.add(self)
-        # atexit runs the last registration first, so before that of engines, which are loaded.
-        atexit.unregister(_finish_runs)
-        atexit.register(_finish_runs)
+        _register()
 
     @property
     @abstractmethod
@@ -74,24 +66,31 @@ class TrackedRuns(ABC):
         """The name of the model."""
 
     @property
+    @abstractmethod
+    def devices(self) -> Mapping[str, GuardedDevice]:
+        """The devices, by name."""
+
+    @property
+    @abstractmethod
+    def devices_on_trial(self) -> Collection[str]:
+        """The names of the devices that another thread compiles for or measures at present."""
+
+    @property
     def runs_under_way(self) -> int:
         """The number of runs in progress, in all threads."""
         return len(self._running) + self._requests.running
 
+    @abstractmethod
     def stop(self, check: Callable[[], None]) -> None:
         """Call a function before each later run, which may refuse the run by an error.
 
         Args:
             check: the function; if it returns, the run goes on.
         """
-        execute = self._execute
 
-        def checked(arrays: Sequence[Array]) -> Sequence[Array]:
-            check()
-            return execute(arrays)
-
-        self._check = check
-        self._execute = checked
+    @abstractmethod
+    def stop_trials(self) -> None:
+        """Begin no more trials of other devices, and end those in progress soon."""
 
     def finish_requests(self, seconds: float) -> None:
         """Accept no more requests, and wait for the accepted ones.
@@ -112,6 +111,19 @@ class TrackedRuns(ABC):
         Args:
             refuse: raises the error that refuses each run; `None` if the model can be run.
         """
+
+
+def start_engine_thread(thread: threading.Thread) -> None:
+    """Start a thread that calls engines, and that the end of the process waits for."""
+    _ENGINE_THREADS.add(thread)
+    _register()
+    thread.start()
+
+
+def _register() -> None:
+    # atexit runs the last registration first, so before that of engines, which are loaded.
+    atexit.unregister(_finish_runs)
+    atexit.register(_finish_runs)
 
 
 def check_device(name: str) -> None:
@@ -155,6 +167,13 @@ def _after_fork() -> None:
         for name, device in model.devices.items()
         if device.capabilities.forking is not Forking.ALWAYS
     }
+    _unusable |= {
+        _library(name)
+        for model in models
+        for name in model.devices_on_trial
+        if name not in model.devices
+        or model.devices[name].capabilities.forking is not Forking.ALWAYS
+    }
     for model in models:
         refuse = None
         for name, device in model.devices.items():
@@ -170,6 +189,10 @@ def _finish_runs() -> None:
     models = list(_MODELS)
     ending = threading.get_ident()
     end = time.monotonic() + _EXIT_SECONDS
+    for model in models:
+        model.stop_trials()
+    for thread in list(_ENGINE_THREADS):
+        thread.join(max(0.0, end - time.monotonic()))
     for model in models:
         model.finish_requests(end - time.monotonic())
         model.stop(partial(_wait_for_end, model, ending))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ class Signature:
     """The inputs of a model, prepared for fast checks.
 
     Shapes are checked in full only if no recent call had the same.
+
+    Attributes:
+        observe: called with the inputs of a call whose shapes no recent call had; `None` for none.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Signature:
             buffers: whether device buffers are accepted as they are; otherwise they are read into
                 arrays.
         """
+        self.observe: Callable[[Sequence[Any]], None] | None = None
         self._copies = copies or Copies()
         self._buffers = buffers
         self._sizes = sizes or Sizes()
@@ -77,7 +81,7 @@ class Signature:
             shapes = tuple([array.shape for array in arrays])
         if shapes != self._previous:
             if shapes not in self._accepted:
-                self._accept(shapes)
+                self._accept(shapes, arrays)
             self._previous = shapes
         return arrays
 
@@ -108,6 +112,10 @@ class Signature:
             ):
                 arrays[index] = self._value(index, array)
         return arrays
+
+    def count_copies(self, copies: Copies) -> None:
+        """Set the counter of copies."""
+        self._copies = copies
 
     def named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return positional and keyword inputs by name.
@@ -169,11 +177,13 @@ class Signature:
         check_ranges(sizes, self._sizes)
         return sizes
 
-    def _accept(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+    def _accept(self, shapes: tuple[tuple[int, ...], ...], values: Sequence[Any]) -> None:
         self._check_shapes(shapes)
         if len(self._accepted) >= _MAX_ACCEPTED:
             self._accepted.clear()
         self._accepted.add(shapes)
+        if self.observe is not None:
+            self.observe(values)
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         sizes = self._reader.read_checked(shapes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +105,41 @@ def test_devices_are_providers(device: str) -> None:
         assert {s.device for s in session.compiled.placement.segments} == {device}
     [total] = session.run(["z"], {name: np.ones((2, 3), np.float32) for name in "xy"})
     np.testing.assert_array_equal(total, np.full((2, 3), 2, np.float32))
+
+
+def test_auto_answers_from_the_first_device_and_measures_on_the_inputs_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path))
+    session = ours.InferenceSession(model(SUM), providers=["auto"])
+    feed = {name: np.ones((2, 3), np.float32) for name in "xy"}
+    binding = session.io_binding()
+    target = ours.OrtValue.ortvalue_from_numpy(np.zeros((2, 3), np.float32))
+    binding.bind_cpu_input("x", feed["x"])
+    binding.bind_cpu_input("y", feed["y"])
+    binding.bind_ortvalue_output("z", target)
+    answers: list[np.ndarray] = []
+    ended = threading.Event()
+
+    def finish(outputs: list[np.ndarray], *_: object) -> None:
+        answers.extend(outputs)
+        ended.set()
+
+    for wait in (False, True):
+        if wait:
+            assert session.compiled.wait_for_trials(60)
+        answers += session.run(["z"], feed)
+        answers += session.run(["z"], feed, ours.RunOptions())
+        session.run_with_iobinding(binding)
+        answers.append(target.numpy().copy())
+        ended.clear()
+        session.run_async(["z"], feed, finish, None)
+        assert ended.wait(60)
+    np.testing.assert_array_equal(answers, np.full((8, 2, 3), 2, np.float32))
+    choice = session.compiled.report.choice
+    assert choice is not None
+    assert choice.on_calls
+    session.compiled.close()
 
 
 def test_openvinos_provider_is_the_device_openvino() -> None:

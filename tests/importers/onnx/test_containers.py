@@ -215,7 +215,7 @@ def test_a_device_that_makes_something_else_is_at_fault(
 ) -> None:
     model, _ = imported(SEQUENCES, tmp_path)
     with crosschip.compile(model, "onnxruntime", cache=False) as compiled:
-        for program in compiled._programs:
+        for program in compiled.executable.programs:
             assert isinstance(program, GuardedProgram)
             made = {"float32": np.zeros((2, 3), np.float32), "object": junk}
             wrong = [made[str(type_.element_type)] for type_ in program._types]

@@ -34,6 +34,7 @@ from crosschip.apis.onnxruntime.memory import HOST_MEMORY, OrtMemoryInfo
 from crosschip.apis.onnxruntime.options import RunOptions, SessionOptions
 from crosschip.apis.onnxruntime.profiling import Profiler
 from crosschip.apis.onnxruntime.providers import (
+    AUTO,
     Provider,
     devices_of,
     normalize,
@@ -150,7 +151,9 @@ class InferenceSession:
         try:
             if isinstance(source, Path) and looks_like_shipped_file(source):
                 return load_compiled(source, threads=threads)
-            return compile(source, self._devices, shapes=shapes or None, threads=threads)
+            # `auto` answers as early as ONNX Runtime, and measures on the program's own inputs.
+            wait = self._devices != AUTO
+            return compile(source, self._devices, shapes=shapes or None, threads=threads, wait=wait)
         except ModelFileError as error:
             if description is None:
                 raise InvalidProtobuf.of(error) from error

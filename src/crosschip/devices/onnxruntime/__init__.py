@@ -45,6 +45,7 @@ class OnnxRuntimeDevice(Device):
 
     vendor = "Microsoft"
     module = "onnxruntime"
+    startup_seconds = 0.2
     kind = Kind.CPU
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:

@@ -73,6 +73,7 @@ class OpenVinoDevice(Device):
 
     vendor = "Intel"
     module = "openvino"
+    startup_seconds = 0.4
     kind = Kind.CPU
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:

@@ -37,6 +37,7 @@ class XlaDevice(Device):
 
     vendor = "OpenXLA"
     module = "jax"
+    startup_seconds = 2.0
     kind = Kind.CPU
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:

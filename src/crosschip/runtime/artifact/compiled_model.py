@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crosschip.hal import Options
 from crosschip.ir import DeviceError, Error, ModelError, UnsupportedError
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.runtime.artifact.container import Artifact, ArtifactError
 from crosschip.runtime.artifact.header import (
     DeviceRequirements,
     Header,
-    Identity,
     ShapePrograms,
     StoredSegment,
 )
@@ -33,6 +31,9 @@ from crosschip.runtime.plain import to_plain
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.specialized import SpecializedProgram
 
+if TYPE_CHECKING:
+    from crosschip.runtime.executable import Executable
+
 
 class Contents(NamedTuple):
     """The arguments of `container.encode` for a compiled model."""
@@ -41,13 +42,7 @@ class Contents(NamedTuple):
     parts: Sequence[bytes]
 
 
-def compiled_contents(
-    placement: Placement,
-    programs: Sequence[SegmentProgram],
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-    identity: Identity,
-) -> Contents:
+def compiled_contents(executable: Executable) -> Contents:
     """Return the contents of a compiled model with its programs.
 
     Raises:
@@ -55,7 +50,8 @@ def compiled_contents(
         DeviceError: a device fails to save a program.
         ModelFileError: a file with the model's weights has changed.
     """
-    program_of = dict(programs_by_segment(placement, programs))
+    placement, devices = executable.details.placement(), executable.devices
+    program_of = dict(programs_by_segment(placement, executable.programs))
     segments = [segment for segment in placement.all_segments() if segment in program_of]
     saved = [_save(segment, program_of[segment]) for segment in segments]
     compilers = [name for segment in segments for name in program_of[segment].compilers]
@@ -63,9 +59,9 @@ def compiled_contents(
     compiled_later = [segment for segment in segments if program_of[segment].compilers]
     header = Header(
         placement.model.name,
-        identity,
+        executable.details.identity(),
         tuple(DeviceRequirements.of(devices[name]) for name in used),
-        options,
+        executable.options,
         tuple(
             StoredSegment(segment.device, len(segment.operations), shapes=shapes)
             for segment, (shapes, _) in zip(segments, saved, strict=True)

@@ -1,10 +1,10 @@
-"""The order of devices for `"auto"`: the fastest first, by one measurement per model."""
+"""The choice of devices for a model: the fastest, or a mixture, by one measurement per model."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
 from crosschip.hal import Options
@@ -16,6 +16,7 @@ from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice, Trial
+from crosschip.runtime.compile.mixtures import Build, Mixtures
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -27,8 +28,6 @@ from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
 
 _MOST_SHAPES = 4
 """The maximum number of sets of shapes that are tried until a device runs."""
-
-Build = Callable[[str], CompiledModel]
 
 logger = logging.getLogger("crosschip")
 
@@ -42,6 +41,8 @@ class Automatic:
         options: the compile options.
         store: the store of choices; `None` for none.
         fingerprints: the fingerprints of the model's constants.
+        placement: the placement options that the choice depends on, as plain values.
+        mixtures: the search for placements on several devices; `None` for none.
     """
 
     def __init__(
@@ -51,14 +52,17 @@ class Automatic:
         options: Options,
         store: Store | None,
         fingerprints: Fingerprints | None = None,
+        placement: object = (),
+        mixtures: Mixtures | None = None,
     ) -> None:
         self._model = model
         self._options = options
         self._names = list(devices)
         self._store = store
+        self._mixtures = mixtures
         self._entry = Entry(
             automatic_key(
-                model, list(devices.values()), options, os.cpu_count() or 1, fingerprints
+                model, list(devices.values()), options, os.cpu_count() or 1, fingerprints, placement
             ),
             "auto",
             VERSION,
@@ -76,34 +80,44 @@ class Automatic:
         except ValueError as error:
             self._store.discard(self._entry, str(error))
             return None
-        return choice if sorted(choice.order) == sorted(self._names) else None
+        fits = sorted(choice.order) == sorted(self._names)
+        if choice.mixture is not None:
+            fits = fits and len(choice.mixture.requested) == len(self._model.operations)
+        return choice if fits else None
 
     def choose(
         self, build: Build, count: Callable[[str], int]
     ) -> tuple[Choice, CompiledModel | None]:
-        """Return the stored choice, or measure the model on each device.
+        """Return the stored choice, or measure the model on each device and on mixtures.
 
         Args:
-            build: compiles the whole model on one device.
+            build: compiles the model for some devices, with requested devices of operations.
             count: returns the number of the model's operations that a device runs.
 
         Returns:
-            The choice, and the model on its first device if that device runs all of it.
+            The choice, and the model on its first device if that device runs all of it, or on its
+            mixture.
         """
         choice = self.stored_choice()
-        if choice is not None and not choice.trials[0].whole:
-            return choice, None
         if choice is not None:
             try:
-                return choice, build(choice.order[0])
+                if choice.mixture is not None:
+                    return choice, build(choice.mixture.devices, choice.mixture.requested)
+                if not choice.trials[0].whole:
+                    return choice, None
+                return choice, build(choice.order[:1], ())
             except BudgetError:
                 raise
             except Error as error:
                 logger.warning("%s: %s; measuring again", self._model.name, error)
         choice, compiled = self._measure_devices(build, count)
+        self.store_choice(choice)
+        return choice, compiled
+
+    def store_choice(self, choice: Choice) -> None:
+        """Store a choice for later compilations."""
         if self._store is not None:
             self._store.write(self._entry, choice.to_bytes())
-        return choice, compiled
 
     def _measure_devices(
         self, build: Build, count: Callable[[str], int]
@@ -120,8 +134,10 @@ class Automatic:
                         self._build_whole(name, build, count, whole, trials)
                     compiling.advance()
             measured, shapes, problem = self._measure_whole(whole)
-            ranked = sorted((trials | measured).values(), key=self._rank)
+            ranked = self.rank((trials | measured).values())
             choice = Choice(tuple(ranked), shapes, problem)
+            if self._mixtures is not None:
+                return self._mixtures.improve(choice, whole)
             return choice, whole.pop(choice.order[0], None)
         finally:
             for unchosen in whole.values():
@@ -137,11 +153,11 @@ class Automatic:
     ) -> None:
         """Add the model compiled on one device to `whole`; a trial if that fails."""
         try:
-            whole[name] = build(name)
+            whole[name] = build([name], ())
         except BudgetError:
             raise
         except UnsupportedError:
-            trials[name] = self._partial_trial(name, count(name))
+            trials[name] = partial_trial(name, count(name), len(self._model.operations))
         except Error as error:
             trials[name] = Trial(name, reason=str(error))
 
@@ -182,9 +198,9 @@ class Automatic:
         argument = as_argument(shortest(types, shapes))
         return f"{problem}; compile it with shapes that it runs at, as in {argument}"
 
-    def _partial_trial(self, name: str, operations: int) -> Trial:
-        reason = f"runs {operations} of {len(self._model.operations)} operations"
-        return Trial(name, operations=operations, reason=reason)
+    def rank(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return trials in the order of preference."""
+        return sorted(trials, key=self._rank)
 
     def _rank(self, trial: Trial) -> tuple[object, ...]:
         """Order devices that run the whole model by speed, then others by their operations."""
@@ -197,3 +213,9 @@ class Automatic:
             -trial.operations,
             self._names.index(trial.device),
         )
+
+
+def partial_trial(name: str, supported: int, operations: int) -> Trial:
+    """Return the trial of a device that runs only some of a model's operations."""
+    reason = f"runs {supported} of {operations} operations"
+    return Trial(name, operations=supported, reason=reason)

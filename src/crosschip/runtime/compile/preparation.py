@@ -85,7 +85,17 @@ def prepare(source: Model | Any, request: CompileRequest, owned: ExitStack) -> P
     Raises:
         Error: as for `crosschip.explain`.
     """
-    original, model = _load(source, request)
+    return prepare_loaded(*load_model(source, request), request, owned)
+
+
+def prepare_loaded(
+    original: Model, model: Model, request: CompileRequest, owned: ExitStack
+) -> Preparation:
+    """Open the devices for a model that `load_model` returned, before and after passes.
+
+    Raises:
+        Error: as for `crosschip.explain`.
+    """
     types = {name: operand.type for name, operand in model.inputs.items()}
     shapes = request.shapes
     sizes = sizes_from(types, shapes.ranges, shapes.profiles, shapes.specializations)
@@ -116,7 +126,7 @@ def engine_settings(
     return settings
 
 
-def _load(source: Model | Any, request: CompileRequest) -> tuple[Model, Model]:
+def load_model(source: Model | Any, request: CompileRequest) -> tuple[Model, Model]:
     """Load the model and fix the shapes of its inputs; return it before and after passes."""
     model, budget, shapes = source, request.budget, request.shapes
     if not isinstance(model, Model):

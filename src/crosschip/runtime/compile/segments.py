@@ -74,6 +74,7 @@ class Compilation:
         buckets: the sizes to pad to, by the name of a size.
         find_failing_operations: whether errors name the operations at fault, which may take many
             compilations.
+        requested: a device for each operation of the model; empty for the first that supports it.
         accepted: the name of a device that supported all operations for other sizes.
         conditions: whether devices may get operations that they compute right for some inputs only.
         fingerprints: the fingerprints of the model's constants, for all keys.
@@ -88,6 +89,7 @@ class Compilation:
     budget: Budget | None = None
     buckets: Buckets = field(default_factory=dict)
     find_failing_operations: bool = False
+    requested: Sequence[str | None] = ()
     accepted: str = ""
     conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
@@ -149,7 +151,13 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     while True:
         try:
             with task(f"placing {model.name}"), cost_limit(model.name, compilation.budget):
-                placement = place(model, queries, refusals, constraints=constraints)
+                placement = place(
+                    model,
+                    queries,
+                    refusals,
+                    constraints=constraints,
+                    requested=compilation.requested,
+                )
                 segments = placement.all_segments()
                 require(programs=sum(segment.device != RUNTIME for segment in segments))
         except UnsupportedError as error:

@@ -43,12 +43,14 @@ class Constraints:
             that gives fewer segments.
         max_segments: the maximum number of segments; `None` for any number.
         strict: whether it is an error if an operation does not run on its first allowed device.
+        memory: the maximum number of bytes of weights and tensors between segments, by device.
     """
 
     allowed_devices: Mapping[Operation, AllowedDevices] = field(default_factory=dict)
     min_segment: int = 1
     max_segments: int | None = None
     strict: bool = False
+    memory: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def joins(self) -> bool:

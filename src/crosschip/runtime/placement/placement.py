@@ -24,6 +24,8 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
 from crosschip.runtime.placement.constraints import Constraints, unmet_constraint
+from crosschip.runtime.placement.costs import PlacementCosts
+from crosschip.runtime.placement.memory import over_limit
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
@@ -173,6 +175,11 @@ class Placement:
         return tuple(decisions)
 
     @property
+    def costs(self) -> PlacementCosts | None:
+        """The costs of the placement; `None` if they were not measured."""
+        return None if self.choice is None else self.choice.costs
+
+    @property
     def unplaced(self) -> Sequence[Decision]:
         """The decisions about operations that no device runs."""
         if None not in self.assignment.devices:
@@ -292,6 +299,7 @@ def place(
     refusals: Refusals | None = None,
     *,
     constraints: Constraints | None = None,
+    requested: Sequence[str | None] = (),
     ask_all: bool = False,
     partial: bool = False,
 ) -> Placement:
@@ -302,6 +310,8 @@ def place(
         devices: the function that queries each device, by name, in the order of preference.
         refusals: operations that failed on a device although it claimed support.
         constraints: the caller's constraints.
+        requested: a device for each operation, which runs it if it supports it; empty for the first
+            device that does.
         ask_all: whether to query every device about every operation, for their reasons.
         partial: whether to leave out operations that no device runs, and ignore unmet constraints,
             instead of raising an error.
@@ -324,16 +334,21 @@ def place(
         if operation.bodies
     }
     while True:
-        assignment = choose(queries, order, overruling, ask_all=ask_all or constraints.joins)
+        assignment = choose(
+            queries, order, overruling, requested, ask_all=ask_all or constraints.joins
+        )
         for index, bodies in inside.items():
             if bodies.precede(assignment.devices[index], order):
                 assignment.devices[index] = RUNTIME
         placement = Placement(model, assignment, inside, order)
         split = _split_groups(assignment, placement.segments, model)
-        if not split:
-            break
         for name, index, why in split:
             overruling[name][index] = broken_group_refusal(model.operations[index], why)
+        excess = [] if split else over_limit(model, assignment.devices, constraints.memory)
+        for name, index, refusal in excess:
+            overruling[name][index] = refusal
+        if not split and not excess:
+            break
     if constraints.joins:
         placement = _merge(placement, model, assignment, inside, constraints)
     placement.conditions = queries.conditions(placement.assignment.devices)

@@ -59,10 +59,17 @@ class Plans:
         request: the request.
         words: the text of the request, part of the key.
         store: the store of plans and programs.
+        kind: a text for each kind of compilation whose result differs for one request.
     """
 
     def __init__(
-        self, source: Any, name: object, request: CompileRequest, words: str, store: Store
+        self,
+        source: Any,
+        name: object,
+        request: CompileRequest,
+        words: str,
+        store: Store,
+        kind: str,
     ) -> None:
         self._source = source
         self._request = request
@@ -70,12 +77,12 @@ class Plans:
         self._reading: Reading | None = None
         self._warned = False
         names = automatic() if request.devices == "auto" else []
-        content = canonical([FORMAT_VERSION, VERSION, name, words, names, environment()])
+        content = canonical([FORMAT_VERSION, VERSION, name, words, kind, names, environment()])
         key = hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
         self._entry = Entry(key, "plan", VERSION, "", 0)
 
     @classmethod
-    def of(cls, source: Any, request: CompileRequest, store: Store) -> Plans | None:
+    def of(cls, source: Any, request: CompileRequest, store: Store, kind: str = "") -> Plans | None:
         """Return the lookup for a call; `None` if the call can have no plan.
 
         That is so for models in memory, for devices that are instances or in other processes, and
@@ -94,7 +101,7 @@ class Plans:
         if packages is not None and packages.packages():
             return None
         try:
-            return cls(source, name, request, request.words(), store)
+            return cls(source, name, request, request.words(), store, kind)
         except TypeError:  # a value has no canonical text
             return None
 

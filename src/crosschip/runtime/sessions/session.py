@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crosschip.hal import Buffer, DeviceLost, Sizes
+from crosschip.hal import Buffer, DeviceLost
 from crosschip.hal.conditions import InputGuard
 from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, Dim, Dimension, InputError, Operand
@@ -18,14 +18,11 @@ from crosschip.ir.size_reader import SizeReader
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import TensorType
 from crosschip.runtime.arrays import as_array
-from crosschip.runtime.copies import Copies
+from crosschip.runtime.executable import Executable
 from crosschip.runtime.guard.programs import shapes_of, tensors_among
-from crosschip.runtime.outline import Outline
-from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.sessions.pairs import pair_state
 from crosschip.runtime.sessions.program_series import Series
 from crosschip.runtime.signature import Signature, check_ranges
-from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel
@@ -39,21 +36,13 @@ class Runner:
 
     Attributes:
         compiled: the compiled model.
-        placement: the outline of its placement.
-        programs: the program of each segment, in order.
-        sizes: the ranges of dynamic sizes.
-        copies: counts the copies.
-        substitutes: the models that replace it after a failure.
+        executable: its executable when the session was opened, which the session stays with.
         counted: calls a function with inputs as a run of the model, which is counted and which
             closing the model waits for; raises `InputError` if the model is closed.
     """
 
     compiled: CompiledModel
-    placement: Outline
-    programs: Sequence[SegmentProgram]
-    sizes: Sizes
-    copies: Copies
-    substitutes: Substitutes
+    executable: Executable
     counted: Callable[[Callable[[_Inputs], dict[str, Any]], _Inputs], dict[str, Any]]
 
 
@@ -79,7 +68,8 @@ class Session(Closing):
         Raises:
             InputError: an argument does not fit the model.
         """
-        model = runner.placement.model
+        executable = runner.executable
+        model = executable.outline.model
         self.state_outputs: Mapping[str, str] = pair_state(model.outputs, model.inputs, state)
         self._runner = runner
         self._operands = {name: model.inputs[name] for name in self.state_outputs}
@@ -96,16 +86,20 @@ class Session(Closing):
         self._states = [(names.index(name), name) for name in self.state_outputs]
         self._types = {name: operand.type for name, operand in model.inputs.items()}
         self._set_start(check_start(self._operands, start))
-        self._signature = Signature(free_inputs, copies=runner.copies)
-        self._all = Signature(model.inputs, runner.sizes)
+        self._signature = Signature(free_inputs, copies=executable.copies)
+        self._all = Signature(model.inputs, executable.options.sizes)
         types = [operand.type for operand in model.inputs.values()]
         self._reader = SizeReader(types)
         self._tensors = tensors_among(types)
-        guard = InputGuard(model, runner.placement.conditions)
+        guard = InputGuard(model, executable.outline.conditions)
         self._guard = guard or None
         checked = {names[index] for index in guard.checked}
         self._series = Series(
-            runner.placement, runner.programs, runner.copies, self.state_outputs, checked
+            executable.outline,
+            executable.programs,
+            executable.copies,
+            self.state_outputs,
+            checked,
         )
         self._begun = False
         self._closed = False
@@ -200,7 +194,7 @@ class Session(Closing):
 
     def __repr__(self) -> str:
         states = ", ".join(self.state_outputs)
-        return f"<Session of {self._runner.placement.model.name}: keeps {states}>"
+        return f"<Session of {self._runner.executable.outline.model.name}: keeps {states}>"
 
     def _run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         self._check_open()
@@ -220,7 +214,7 @@ class Session(Closing):
                 _check_guard(self._guard, values, shapes)
             outputs = series.run(values)
         except (DeviceLost, OutOfRange) as error:
-            return self._run_on_substitute(self._runner.substitutes.after(error), arrays)
+            return self._run_on_substitute(self._runner.executable.substitutes.after(error), arrays)
         series.advance()
         return {name: outputs[index] for name, index in self._outputs}
 
@@ -252,11 +246,11 @@ class Session(Closing):
         return self._first.read(shapes)
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        sizes = self._reader.read_checked(shapes)
+        sizes, bounds = self._reader.read_checked(shapes), self._runner.executable.options.sizes
         if sizes is None:  # raises the error that names the mismatch
             self._all.sizes(dict(zip(self._names, shapes, strict=True)))
-        elif self._runner.sizes.ranges:
-            check_ranges(sizes, self._runner.sizes)
+        elif bounds.ranges:
+            check_ranges(sizes, bounds)
 
     def _run_on_substitute(self, model: Any, arrays: Sequence[Array]) -> dict[str, Any]:
         """Run once on a substitute model, with the state passed to it and back."""

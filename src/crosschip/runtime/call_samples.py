@@ -1,0 +1,93 @@
+"""Samples of the calls of a compiled model: copies of the inputs of recent calls."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from crosschip.hal import Buffer
+from crosschip.ir import Array
+from crosschip.runtime.choice import ShapeKey
+
+_MOST_SAMPLES = 16
+"""The maximum number of samples, each with other shapes."""
+
+_MOST_BYTES = 1 << 25
+"""The maximum size of a sample; larger inputs are not copied, since that would delay a call."""
+
+FAR = 4
+"""The factor by which a size must differ for shapes to be far from each other."""
+
+
+class CallSamples:
+    """Copies of the inputs of recent calls, one for each of the last few sets of shapes.
+
+    Args:
+        on_far: called, in the thread of a call, if the call's shapes are far from all tested ones.
+
+    Attributes:
+        tested: the sets of shapes for which devices have been measured.
+    """
+
+    def __init__(self, on_far: Callable[[], None]) -> None:
+        self._on_far = on_far
+        self._samples: OrderedDict[ShapeKey, list[Any]] = OrderedDict()
+        self._lock = threading.Lock()
+        self.tested: list[ShapeKey] = []
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Add the inputs of a call, in order, unless there is a sample of their shapes."""
+        shapes = shape_key(values)
+        if sum(getattr(value, "nbytes", 0) for value in values) > _MOST_BYTES:
+            return
+        with self._lock:
+            if shapes in self._samples:
+                self._samples.move_to_end(shapes)
+                return
+            self._samples[shapes] = [_copy(value) for value in values]
+            if len(self._samples) > _MOST_SAMPLES:
+                self._samples.popitem(last=False)
+        if all(is_far(shapes, other) for other in self.tested):
+            self._on_far()
+
+    def are_far_from(self, measured: Sequence[ShapeKey]) -> bool:
+        """Return whether the shapes of a sample are far from all measured ones."""
+        return any(all(is_far(shapes, other) for other in measured) for shapes, _ in self.recent())
+
+    def recent(self) -> list[tuple[ShapeKey, list[Array]]]:
+        """Return the samples with their shapes, the oldest first."""
+        with self._lock:
+            return list(self._samples.items())
+
+    def after_fork(self) -> None:
+        """Replace the lock in a forked process, in which the thread that held it may be missing."""
+        self._lock = threading.Lock()
+
+
+def shape_key(values: Sequence[Any]) -> ShapeKey:
+    """Return the shapes of inputs; empty for values that are no tensors."""
+    return tuple([tuple(getattr(value, "shape", ())) for value in values])
+
+
+def is_far(a: ShapeKey, b: ShapeKey) -> bool:
+    """Return whether a size differs by the factor `FAR`, or a rank differs."""
+    return len(a) != len(b) or any(
+        len(first) != len(second)
+        or any(
+            max(one, other) >= FAR * max(1, min(one, other))
+            for one, other in zip(first, second, strict=True)
+        )
+        for first, second in zip(a, b, strict=True)
+    )
+
+
+def _copy(value: Any) -> Any:
+    """Return a copy of an input, as an array if it is in a device's memory."""
+    if isinstance(value, Buffer):
+        return value.array().copy()
+    return value.copy() if type(value) is np.ndarray else deepcopy(value)

@@ -1,0 +1,398 @@
+"""Trials of further devices in the background, while a compiled model runs on the first one.
+
+One thread compiles the model for the other devices, one after the other, and measures all on copies
+of the inputs of recent calls. If another device is faster, the model moves there. Threads do not
+run at a low priority: the engines' threads, which they start, would keep it after the move, and a
+thread of low priority that holds the interpreter's lock delays all others. Instead, measurements
+wait for moments without calls, and the interpreter's threads take shorter turns.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from weakref import finalize, ref
+
+from crosschip.ir import Error
+from crosschip.runtime.call_samples import CallSamples, shape_key
+from crosschip.runtime.choice import Choice, Move, ShapeKey, Trial
+from crosschip.runtime.compile.candidates import Candidates
+from crosschip.runtime.compile.first_ready import Built, FirstReady
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.device_timing import measure
+from crosschip.runtime.lifetime import start_engine_thread
+from crosschip.runtime.placement.log_messages import SLOWEST
+from crosschip.runtime.short_turns import short_turns
+
+FASTER = 0.97
+"""The factor by which another device's time must be smaller for a move."""
+
+MOST_ROUNDS = 4
+"""The maximum number of times that devices are measured, for calls with other shapes."""
+
+_FIRST_CALL_SECONDS = 1.0
+"""The time to wait for the first call before other devices are compiled for."""
+
+_SAMPLE_SECONDS = 10.0
+"""The time to wait for a call to measure on, for a model with dynamic sizes."""
+
+_GIVE_WAY_SECONDS = 0.02
+"""The time that a run of a measurement waits for a moment without calls."""
+
+_RELEASE_SECONDS = 1.0
+"""The time to wait until no run uses the previous device; later it is closed with the model."""
+
+_COMPILES_SHAPES = (
+    "compiles for each set of shapes, which would delay calls; pass `shapes` to have it measured"
+)
+
+_LOOK_SECONDS = 0.0005
+_POLL_SECONDS = 0.01
+
+logger = logging.getLogger("crosschip")
+
+_turns = threading.Lock()
+"""Held by the model whose devices are tried."""
+
+
+class Stopped(Exception):
+    """The end of the trials, because the model is being closed or does not exist any more."""
+
+
+class DeviceTrials:
+    """The trials of other devices for a compiled model.
+
+    Args:
+        compiled: the model on the device that was ready first, which holds this object.
+        device: the name of that device.
+        candidates: the devices.
+        others: the compilations for the other devices.
+        choice: the stored choice that led to the device, if there is one.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledModel,
+        device: str,
+        candidates: Candidates,
+        others: FirstReady,
+        choice: Choice | None = None,
+    ) -> None:
+        self._compiled = ref(compiled)
+        self._device = device
+        self._candidates = candidates
+        self._others = others
+        self._failed: dict[str, Trial] = {}
+        self._built: dict[str, CompiledModel] = {}
+        self._rounds = 0
+        self._is_measuring = False
+        self._has_turn = False
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._samples = CallSamples(self._begin)
+        self._is_dynamic = any(o.type.static_shape is None for o in compiled.inputs.values())
+        self._start = time.monotonic()
+        self._reads_choice = choice is None
+        if choice is not None:
+            self._samples.tested += choice.call_shapes
+        compiled.trials = self
+        compiled.observe_calls(self._samples.add)
+        finalize(compiled, self.release)
+
+    def start(self) -> None:
+        """Begin, unless the device was chosen by measurement for calls like those to come."""
+        self._start = time.monotonic()
+        if not self._samples.tested:
+            self._begin()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until no trial is in progress; return whether that is so."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(seconds)
+            return not thread.is_alive()
+        return True
+
+    def release(self) -> None:
+        """End the trials as soon as possible."""
+        self._stop.set()
+
+    @property
+    def devices_in_use(self) -> Collection[str]:
+        """The names of the devices that are compiled for or measured at present."""
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            return ()
+        return [n for n in self._candidates.names if self._is_measuring or n != self._device]
+
+    def after_fork(self) -> None:
+        """End the trials in a forked process, which lacks their thread."""
+        self._stop = threading.Event()
+        self._stop.set()
+        self._lock = threading.RLock()
+        self._thread = None
+        self._samples.after_fork()
+
+    def _begin(self) -> None:
+        """Begin a round of trials, unless one is in progress or there have been enough."""
+        with self._lock:
+            alive = self._thread is not None and self._thread.is_alive()
+            if alive or self._stop.is_set() or self._rounds >= MOST_ROUNDS:
+                return
+            self._rounds += 1
+            self._thread = threading.Thread(target=self._work, name="crosschip trials", daemon=True)
+            with suppress(RuntimeError):  # there can be no more threads: the process is ending
+                start_engine_thread(self._thread)
+
+    def _work(self) -> None:
+        try:
+            if self._rounds == 1:
+                self._await_call()
+            self._take_turn()
+            with short_turns():
+                self._try_devices()
+                while self._has_far_calls() and self._rounds < MOST_ROUNDS:
+                    self._rounds += 1
+                    self._try_devices()
+            self._release_turn()
+            self._close_unused()
+        except Stopped:
+            pass
+        except BaseException as error:  # reported, since the model goes on without it
+            self._report_failure(error)
+        finally:
+            self._release_turn()
+            self._close_built()
+            if self._compiled() is None:
+                self._candidates.close()
+
+    def _has_far_calls(self) -> bool:
+        """Return whether there were calls, during a round, with quite different shapes."""
+        return self._is_dynamic and self._samples.are_far_from(self._samples.tested)
+
+    def _await_call(self) -> None:
+        """Wait until the first call has been answered, up to a limit."""
+        end = time.monotonic() + _FIRST_CALL_SECONDS
+        while time.monotonic() < end and not self._model().statistics().calls:
+            self._pause(_POLL_SECONDS)
+
+    def _try_devices(self) -> None:
+        """Compile for the other devices and measure them; move to the fastest."""
+        automatic = self._candidates.automatic()
+        self._check()
+        stored = automatic.stored_choice() if self._reads_choice else None
+        self._reads_choice = False
+        if stored is not None and (
+            not self._is_dynamic
+            or (stored.on_calls and not self._samples.are_far_from(stored.call_shapes))
+        ):
+            first = stored.order[0]
+            if first != self._device:
+                self._add(first, self._build(first))
+            if first not in self._failed:
+                self._settle(stored)
+                return
+        self._compile_others()
+        self._release_turn()
+        samples = self._await_samples()
+        self._take_turn()
+        choice = self._measure(samples)
+        choice = replace(choice, trials=tuple(automatic.rank(choice.trials)))
+        choice = self._prefer_present(choice)
+        automatic.store_choice(choice)
+        self._settle(choice)
+
+    def _compile_others(self) -> None:
+        """Compile for the other devices."""
+        if self._rounds > 1:
+            names = [n for n in self._candidates.names if n not in (*self._failed, self._device)]
+            results: Mapping[str, Built] = {name: self._build(name) for name in names}
+        else:
+            results = self._others.rest(self._check)
+        for name, result in results.items():
+            self._add(name, result)
+
+    def _build(self, name: str) -> Built:
+        self._check()
+        try:
+            return self._candidates.build(name)
+        except Error as error:
+            return error
+
+    def _add(self, name: str, result: Built) -> None:
+        """Add what a device was compiled to, or its error."""
+        if isinstance(result, CompiledModel):
+            if self._is_dynamic and result.executable.compiles_shapes:
+                result.close()
+                self._failed[name] = Trial(name, whole=True, reason=_COMPILES_SHAPES)
+            else:
+                self._built[name] = result
+        elif isinstance(result, Error):
+            logger.info("%s: %s", self._model().name, result)
+            self._failed[name] = self._candidates.trial_of(name, result)
+        else:
+            raise result
+
+    def _await_samples(self) -> list[tuple[ShapeKey, list[Any]]]:
+        """Return samples of calls with their shapes.
+
+        For a model with dynamic sizes, wait for a call, up to a limit.
+        """
+        end = time.monotonic() + _SAMPLE_SECONDS
+        while self._is_dynamic and not self._samples.recent() and time.monotonic() < end:
+            self._pause(_POLL_SECONDS)
+        return self._samples.recent()
+
+    def _measure(self, samples: Sequence[tuple[ShapeKey, list[Any]]]) -> Choice:
+        """Measure the devices on samples of calls, or on random inputs if there are none.
+
+        Raises:
+            InputError: there are no samples, and inputs cannot be generated.
+        """
+        trials = {**self._failed, self._device: Trial(self._device, whole=True)}
+        if SLOWEST in self._candidates.all_names:
+            trials[SLOWEST] = Trial(SLOWEST, reason="slower than any engine")
+        if not self._built:
+            self._rounds = MOST_ROUNDS
+            return Choice(tuple(trials.values()), {})
+        names = list(self._model().inputs)
+        call_shapes = tuple(shapes for shapes, _ in samples)
+        if not samples:
+            _, inputs = self._candidates.made_up_inputs()
+            values = [inputs[name] for name in names]
+            samples = [(shape_key(values), values)]
+        runs = {self._device: self._model().executable.execute}
+        runs |= {name: built.executable.execute for name, built in self._built.items()}
+        self._is_measuring = True
+        try:
+            values_of_samples = (values for _, values in samples)
+            trials |= measure(runs, *values_of_samples, before_run=self._give_way)
+        finally:
+            self._is_measuring = False
+        self._check()
+        largest = max((shapes for shapes, _ in samples), key=_elements)
+        shapes = dict(zip(names, largest, strict=True))
+        return Choice(tuple(trials.values()), shapes, call_shapes=call_shapes)
+
+    def _prefer_present(self, choice: Choice) -> Choice:
+        """Put the present device first, unless another is clearly faster."""
+        times = {trial.device: trial.milliseconds for trial in choice.trials}
+        present, best = times[self._device], times[choice.order[0]]
+        if present is not None and best is not None and best <= FASTER * present:
+            return choice
+        first = [trial for trial in choice.trials if trial.device == self._device]
+        rest = [trial for trial in choice.trials if trial.device != self._device]
+        return replace(choice, trials=(*first, *rest))
+
+    def _settle(self, choice: Choice) -> None:
+        """Move to the first device of a choice if it is another one; store a plan."""
+        model, winner = self._model(), self._built.pop(choice.order[0], None)
+        self._samples.tested += choice.call_shapes
+        if winner is None:
+            model.placement.choice = choice
+            model.report = replace(model.report, choice=choice)
+        else:
+            winner.placement.choice = choice
+            move = self._move(choice)
+            if not model.move_to(winner, choice, move):
+                self._built[choice.order[0]] = winner
+                raise Stopped
+            self._device = choice.order[0]
+            logger.info("%s: %s", model.name, move)
+        if not self._is_dynamic:
+            model.observe_calls(None)
+        self._close_built()
+        self._candidates.save_plan(model, choice)
+
+    def _move(self, choice: Choice) -> Move:
+        times = {trial.device: trial.milliseconds or 0.0 for trial in choice.trials}
+        return Move(
+            self._device,
+            choice.order[0],
+            times[self._device],
+            times[choice.order[0]],
+            self._model().statistics().calls,
+            time.monotonic() - self._start,
+        )
+
+    def _close_unused(self) -> None:
+        """Close the programs of the previous device when its last run has ended."""
+        end = time.monotonic() + _RELEASE_SECONDS
+        while not self._model().close_unused() and time.monotonic() < end:
+            self._pause(_POLL_SECONDS)
+
+    def _close_built(self) -> None:
+        built, self._built = self._built, {}
+        for compiled in built.values():
+            compiled.close()
+        self._others.abandon()
+
+    def _report_failure(self, error: BaseException) -> None:
+        """Log a failure of the trials, and add it to the report."""
+        model = self._compiled()
+        if model is None:
+            return
+        logger.warning("%s: other devices could not be tried: %s", model.name, error)
+        problem = f"other devices could not be tried: {error}"
+        trials = Trial(self._device, whole=True), *self._failed.values()
+        model.report = replace(model.report, choice=Choice(trials, {}, problem))
+
+    def _model(self) -> CompiledModel:
+        """Return the compiled model.
+
+        Raises:
+            Stopped: it does not exist any more, or is being closed.
+        """
+        model = self._compiled()
+        if model is None or self._stop.is_set():
+            raise Stopped
+        return model
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise Stopped
+
+    def _take_turn(self) -> None:
+        """Wait until no other model's devices are tried, since that would disturb the times."""
+        while not _turns.acquire(timeout=_POLL_SECONDS):
+            self._check()
+        self._has_turn = True
+
+    def _release_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
+            _turns.release()
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def _give_way(self) -> None:
+        """Wait for a moment without calls, up to a limit."""
+        model = self._model()
+        end = time.perf_counter() + _GIVE_WAY_SECONDS
+        while model.runs_under_way and time.perf_counter() < end:
+            time.sleep(_LOOK_SECONDS)
+        self._check()
+
+
+def _elements(shapes: ShapeKey) -> int:
+    return sum(map(math.prod, shapes))
+
+
+def _reset_after_fork() -> None:
+    """Replace the lock in a forked process, which lacks the thread that may hold it."""
+    global _turns
+    _turns = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)
