@@ -97,16 +97,16 @@ class Panel {
     parts.push(bar);
     const segments = (index) => data.segments.filter((segment) => segment.device === index);
     const memory = data.costs?.memory ?? {};
-    const columns = ["device", "#operations", "#share", "#segments", ...(data.profile ? ["#time"] : []),
-      ...(Object.keys(memory).length ? ["#memory"] : [])];
+    const columns = ["device", "#operations", "#share", "#segments", ...(data.profile ? ["#time"] : [])];
     parts.push(table(columns,
       graph.devices.map((device, index) => [
         this.#deviceName(device.name), device.operations.toLocaleString("en"),
         `${((100 * device.operations) / Math.max(total, 1)).toFixed(1)} %`,
         segments(index).length || "",
         ...(data.profile ? [this.#segmentTime(device, segments(index))] : []),
-        ...(device.name in memory ? [byteCount(memory[device.name])] : []),
       ])));
+    const bytes = Object.entries(memory).map(([name, count]) => `${name} ${byteCount(count)}`);
+    if (bytes.length) parts.push(element("p", "", `memory of weights and tensors: ${bytes.join(", ")}`));
     if (data.problem) parts.push(element("p", "problem", data.problem));
     parts.push(...data.notes.map((note) => element("p", "", note)));
     parts.push(...this.#times(), ...this.#slowest(), ...this.#segmentTable(), ...this.#transferTable());
@@ -143,8 +143,8 @@ class Panel {
     if (costs?.candidates.length) {
       parts.push(element("h2", "", "Placements that were compared"));
       parts.push(table(["placement", "#predicted", "#measured", "#segments"], costs.candidates.map((each) =>
-        [each.name, duration(each.predicted_seconds),
-          each.seconds === null ? (each.reason || "") : duration(each.seconds), each.segments])));
+        [[each.name, element("div", "quiet", each.reason)], duration(each.predicted_seconds),
+          each.seconds === null ? "" : duration(each.seconds), each.segments])));
     }
     return parts;
   }

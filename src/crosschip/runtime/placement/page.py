@@ -154,7 +154,7 @@ def _costs(
     An explained placement has none where the compiled one, which was profiled, has.
     """
     placements = [placement] if profile is None else [placement, profile.placement]
-    costs: Any = next(filter(None, (getattr(each, "costs", None) for each in placements)), None)
+    costs = next((each.costs for each in placements if each.costs), None)
     if costs is None:
         return None
     by_name = {operation.name: graph.number[operation] for operation in placement.model.operations}

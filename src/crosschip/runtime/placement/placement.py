@@ -271,7 +271,6 @@ class Placement:
         Raises:
             InputError: the file cannot be written.
         """
-        # Imported late, as drawings are.
         from crosschip.runtime.placement.page import placement_page
 
         return placement_page(self, path, profile)
