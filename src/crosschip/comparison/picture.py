@@ -237,7 +237,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         f"upper quartile; {threads}{arithmetic}."
     )
     if comparison.exact:
-        yield f"Error against {comparison.exact}: {UNIT}."
+        yield f"Error against {comparison.exact}: {UNIT}; 0 if rounding explains it."
     for measurement in comparison.failed:
         label = shorten(measurement.label, _LONGEST_LABEL, _SMALL)
         yield f"{label} did not run: {measurement.short_reason}"
