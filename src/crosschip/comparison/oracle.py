@@ -19,7 +19,7 @@ logger = logging.getLogger("crosschip")
 REFERENCE_SECONDS = 30.0
 """The longest estimated run of the reference."""
 
-_REFERENCE = "the operators' NumPy definitions (reference)"
+_REFERENCE = "the reference (NumPy)"
 
 _MULTIPLY_ADDS_PER_SECOND, _BYTES_PER_SECOND = 1e9, 1e8
 """The least speeds of the reference on a current processor, for large convolutions and for
