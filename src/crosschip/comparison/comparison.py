@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.accuracy.error import error_of
 from crosschip.bench.peers import peers_for
 from crosschip.bench.timing import Timing, interleave
 from crosschip.comparison.competitors import (
@@ -28,8 +27,8 @@ from crosschip.comparison.competitors import (
     open_devices,
     open_engines,
 )
-from crosschip.comparison.errors import largest_difference, reference_outputs
-from crosschip.comparison.results import Comparison, Measurement
+from crosschip.comparison.oracle import Oracle
+from crosschip.comparison.results import Comparison
 from crosschip.hal import Sizes
 from crosschip.hal.capabilities import processor
 from crosschip.importers import load
@@ -37,7 +36,6 @@ from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.shape_binding import shapes_and_sizes
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.passes.specialize import Specialize
-from crosschip.progress import task
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.cache.store import CacheArgument
 from crosschip.runtime.compile.front_door import compile as compile_model
@@ -116,16 +114,23 @@ def compare(
         count = _count(ready, runs, seconds)
         times = interleave(ready, count)
         outputs = {label: run() for label, run in ready.items()}
-    exact, label = _exact(loaded, arrays, outputs)
-    measurements = [
-        _measured(measurement, times.get(measurement.label), outputs, exact)
-        for measurement, _ in competitors
-    ]
+        oracle = Oracle(loaded, arrays, outputs, names)
+        measurements = [
+            replace(
+                measurement,
+                timing=Timing.of(times[measurement.label]),
+                error=oracle.error(outputs[measurement.label]),
+                largest_difference=oracle.largest_difference(outputs[measurement.label]),
+            )
+            if run is not None
+            else measurement
+            for measurement, run in competitors
+        ]
     measurements.sort(key=lambda each: each.timing.median_ms if each.timing else math.inf)
     return Comparison(
         _title(model, loaded),
         tuple(measurements),
-        label,
+        oracle.name,
         fixed,
         count,
         settings.threads,
@@ -164,35 +169,6 @@ def _count(competitors: Mapping[str, Run], runs: int, seconds: float) -> int:
         run()
     once = time.perf_counter() - start
     return min(runs, max(_LEAST_RUNS, int(seconds / max(once, 1e-9))))
-
-
-def _exact(
-    model: Model, inputs: Mapping[str, Any], outputs: Mapping[str, Mapping[str, Any]]
-) -> tuple[Mapping[str, Any], str]:
-    """Return the outputs that count as exact, and what computed them."""
-    with task("computing exact outputs"):
-        exact = reference_outputs(model, inputs)
-    if exact is not None:
-        return exact, "the operators' NumPy definitions (reference)"
-    label = next(iter(outputs), "")
-    return outputs.get(label, {}), label
-
-
-def _measured(
-    measurement: Measurement,
-    seconds: list[float] | None,
-    outputs: Mapping[str, Mapping[str, Any]],
-    exact: Mapping[str, Any],
-) -> Measurement:
-    if seconds is None:
-        return measurement
-    computed = outputs[measurement.label]
-    return replace(
-        measurement,
-        timing=Timing.of(seconds),
-        error=error_of([computed], [exact]),
-        largest_difference=largest_difference(computed, exact),
-    )
 
 
 def _title(source: Any, model: Model) -> str:
