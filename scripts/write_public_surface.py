@@ -25,6 +25,7 @@ PACKAGES = (
     "crosschip.hal",
     "crosschip.progress",
     "crosschip.bench",
+    "crosschip.comparison",
     "crosschip.opdef",
     "crosschip.conformance",
     "crosschip.apis.nnadapter",

@@ -59,15 +59,15 @@ def model_of(
     return b.build()
 
 
-def chain(*operators: type[Operator], name: str = "net") -> Model:
-    """The model that applies operators of one tensor, one after the other, to two numbers."""
+def chain(*operators: type[Operator], name: str = "net", size: int = 2) -> Model:
+    """The model that applies operators of one tensor, one after the other, to some numbers."""
 
     def make(b: Builder, x: Operand) -> Operand:
         for each in operators:
             x = b.add(each, x)
         return x
 
-    return model_of(make, float32(2), name=name)
+    return model_of(make, float32(size), name=name)
 
 
 def outputs_of(model: Model, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from crosschip.batch_inference import map_files as map_files
+    from crosschip.comparison import compare as compare
     from crosschip.importers import load as load
     from crosschip.ir import Budget as Budget
     from crosschip.ir import BudgetError as BudgetError
@@ -67,6 +68,7 @@ _MODULES = {
     "Preprocess": "crosschip.preprocessing",
     "Priority": "crosschip.runtime.priority",
     "read_picture": "crosschip.preprocessing",
+    "compare": "crosschip.comparison",
     "compile": "crosschip.runtime.compile.front_door",
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compile.front_door",

@@ -43,4 +43,4 @@ def test_orders_come_from_the_seed() -> None:
 
 def test_timing_summarizes() -> None:
     seconds = [i / 1000 for i in range(20, 0, -1)]
-    assert astuple(Timing.of(seconds)) == pytest.approx((10.5, 19.0, 1.0))
+    assert astuple(Timing.of(seconds)) == pytest.approx((10.5, 19.0, 1.0, 6.0, 16.0))

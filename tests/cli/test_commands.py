@@ -61,6 +61,23 @@ def test_drawings(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
     assert {"reference: 6 operations in segment 0", "CONV_2D", "[bold]概率"} <= set(texts)
 
 
+def test_a_page(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
+    """The page is written; `--profile` adds a run to it, and means nothing without a page."""
+    page, profiled = tmp_path / "m.html", tmp_path / "profiled.html"
+    outcome = crosschip("explain", model, "--devices", "reference", "--html", page)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "ADAPTIVE_AVERAGE_POOL_2D" in page.read_text(encoding="utf-8")
+    assert '"profile":null' in page.read_text(encoding="utf-8")
+    devices = ("--devices", "onnxruntime,reference", "--no-cache", *SHAPE)
+    outcome = crosschip("explain", model, *devices, "--html", profiled, "--profile")
+    assert outcome.status == 0
+    assert '"profile":{"runs":10,' in profiled.read_text(encoding="utf-8")
+    assert '"device":"reference","runs":true' in profiled.read_text(encoding="utf-8")
+    outcome = crosschip("explain", model, *devices, "--profile")
+    assert outcome.status == 2
+    assert "is for the page of --html" in outcome.err
+
+
 def test_a_drawing_of_two_devices(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
     """Segments have the numbers of the table, transfers are lines, and reasons are tooltips."""
     drawing = tmp_path / "m.svg"
@@ -97,7 +114,8 @@ def test_explaining_what_no_device_runs(
     crosschip: Crosschip, partly_unknown: Path, tmp_path: Path
 ) -> None:
     """The tables and drawings are there all the same, then the error of `run`."""
-    files = ("--dot", tmp_path / "m.dot", "--svg", tmp_path / "m.svg")
+    page = tmp_path / "m.html"
+    files = ("--dot", tmp_path / "m.dot", "--svg", tmp_path / "m.svg", "--html", page)
     outcome = crosschip("explain", partly_unknown, "--devices", "reference", *files)
     assert outcome.status == 1
     for text in ("TANH", "Inverse", "nobody", "is not a standard operator", "reference runs 2"):
@@ -110,6 +128,7 @@ def test_explaining_what_no_device_runs(
     assert drawn.count("reference") == 2
     assert "Inverse" in drawn
     assert "Inverse" in (tmp_path / "m.svg").read_text(encoding="utf-8")
+    assert '"name":"no device"' in page.read_text(encoding="utf-8")
     outcome = crosschip("explain", partly_unknown, "--devices", "reference", "--json")
     assert outcome.status == 1
     devices = {o["type"]: o["device"] for o in outcome.document["operations"]}
@@ -132,7 +151,7 @@ def test_explaining_what_runs_inside_branches(crosschip: Crosschip, tmp_path: Pa
 
 
 def test_a_drawing_that_cannot_be_written_is_an_error(crosschip: Crosschip, model: Path) -> None:
-    for flag, name in (("--dot", "m"), ("--svg", "m.svg")):
+    for flag, name in (("--dot", "m"), ("--svg", "m.svg"), ("--html", "m.html")):
         outcome = crosschip("explain", model, "--devices", "reference", flag, f"/dev/null/{name}")
         assert outcome.status == 1
         assert f"error: /dev/null/{name}: cannot be written" in outcome.err

@@ -1,6 +1,6 @@
 """The error of results, and the part of it that rounding explains.
 
-`crosschip bench`, `tune`, `bisect` and the conformance kit measure errors with it.
+`crosschip bench`, `compare`, `tune`, `bisect` and the conformance kit measure errors with it.
 
 - `error`: the error measure, and its unit in words.
 - `rounding`: the difference of an output that rounding explains, from its operation's operands.

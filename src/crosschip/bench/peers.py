@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, cast
 
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.suggestion import did_you_mean
 
-PEERS = ("onnxruntime", "openvino")
+PEERS = ("onnxruntime", "openvino", "paddle")
 """The names of the engines and of their modules."""
+
+_ONNX, _PADDLE = (".onnx",), (".pdmodel", ".json")
+_SUFFIXES = {"onnxruntime": _ONNX, "openvino": (*_ONNX, ".pdmodel"), "paddle": _PADDLE}
+"""The suffixes of the models' files that an engine reads."""
 
 PeerRun = Callable[[], Sequence[Array]]
 """Runs once on inputs that have been set before; the caller owns the outputs."""
@@ -30,6 +35,16 @@ class Peer(Protocol):
         Raises:
             DeviceError: the engine is not installed, or cannot read or run the file.
         """
+
+
+def peers_for(path: Path) -> list[str]:
+    """Return the names of the installed engines that read a file, or one in a folder."""
+    suffixes = {each.suffix for each in (path.iterdir() if path.is_dir() else [path])}
+    return [
+        name
+        for name in PEERS
+        if suffixes.intersection(_SUFFIXES[name]) and find_spec(name) is not None
+    ]
 
 
 def open_peer(name: str) -> Peer:

@@ -16,21 +16,23 @@ Run = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The times of one competitor's runs, in milliseconds."""
+    """The times of one competitor's runs, in milliseconds: `p25_ms` and `p75_ms` are quartiles."""
 
     median_ms: float
     p90_ms: float
     best_ms: float
+    p25_ms: float
+    p75_ms: float
 
     @classmethod
     def of(cls, seconds: list[float]) -> Timing:
         """Summarize measured times."""
-        ordered = sorted(seconds)
-        return cls(
-            statistics.median(ordered) * 1e3,
-            ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))] * 1e3,
-            ordered[0] * 1e3,
-        )
+        ordered = sorted(second * 1e3 for second in seconds)
+
+        def at(part: float) -> float:
+            return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+        return cls(statistics.median(ordered), at(0.9), ordered[0], at(0.25), at(0.75))
 
 
 def interleave(

@@ -62,6 +62,9 @@ class Compilation(Pictures, Engines):
     input: _options.Inputs = None
     shape: _options.Shapes = None
     seed: _options.Seed = 0
+    placement: _options.Strategy = None
+    tuning_seconds: _options.TuningSeconds = 10.0
+    memory: _options.Memory = None
     partition: _options.Partition = None
     mixed_precision: _options.MixedPrecision = None
     pin: _options.Pins = None
@@ -175,6 +178,9 @@ class Compilation(Pictures, Engines):
                 performance=self.performance
             ),
             "placement": crosschip.PlacementOptions(
+                strategy=self.placement,  # type: ignore[arg-type]  # checked there
+                tuning_seconds=self.tuning_seconds,
+                memory=_options.memory(self.memory),
                 pin=_options.pins(self.pin),
                 partition=_options.configuration(self.partition),
                 mixed_precision=_options.configuration(self.mixed_precision),

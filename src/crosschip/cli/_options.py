@@ -108,6 +108,24 @@ Pins = Annotated[
         "MAT_*=mychip.",
     ),
 ]
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        "--placement",
+        metavar="measured|order",
+        help="Choose devices by measured costs, or by their order; `measured` for `auto`.",
+    ),
+]
+TuningSeconds = Annotated[
+    float, typer.Option(min=0, help="The seconds for measurements of placements.")
+]
+Memory = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DEVICE=BYTES",
+        help="Limit the bytes of weights and passed tensors on a device; may be repeated.",
+    ),
+]
 MinSegment = Annotated[
     int, typer.Option(min=1, help="The minimum number of operations in a segment.")
 ]
@@ -230,6 +248,21 @@ def pins(texts: Sequence[str] | None) -> dict[str, str]:
         device_by_pattern.pop(pattern, None)  # the last holds, and comes last
         device_by_pattern[pattern] = device
     return device_by_pattern
+
+
+def memory(texts: Sequence[str] | None) -> dict[str, int] | None:
+    """Parse `--memory DEVICE=BYTES` to bytes by device.
+
+    Raises:
+        typer.BadParameter: an option is malformed.
+    """
+    limits: dict[str, int] = {}
+    for text in texts or ():
+        device, _, count = text.rpartition("=")
+        if not device or not count.isdecimal():
+            raise typer.BadParameter(f"{text!r} is not like xla=2000000000", param_hint="--memory")
+        limits[device] = int(count)
+    return limits or None
 
 
 def configuration(path: str | None) -> Path | None:

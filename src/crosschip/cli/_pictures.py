@@ -107,15 +107,22 @@ def read_input(model: Model, name: str, path: Path) -> Array:
     Raises:
         InputError: the file cannot be read, or the input does not take pictures.
     """
-    if not is_picture(path):
-        return read_array(path)
     operand = model.inputs.get(name)
-    if operand is not None and not takes_pictures(operand.type):
+    if is_picture(path) and operand is not None and not takes_pictures(operand.type):
         raise InputError(
             f"input {name!r} is {operand.type}, which takes no picture like {path}; compile the "
             f"model with this --input"
         )
-    return read_picture(path)[None]
+    return read_value(path)
+
+
+def read_value(path: Path) -> Array:
+    """Read an array, or a picture as a batch of one.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    return read_picture(path)[None] if is_picture(path) else read_array(path)
 
 
 def _size(name: str, text: str) -> int | tuple[int, ...]:

@@ -1,7 +1,7 @@
 """`crosschip explain`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +40,15 @@ def command(
     ] = False,
     dot: Annotated[Path | None, typer.Option(help="Write a Graphviz drawing to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing to this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write an interactive page to this file, for a browser.")
+    ] = None,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile", help="Compile and run the model, and show measured times in the page."
+        ),
+    ] = False,
     as_json: _options.Json = False,
 ) -> None:
     """Show the device of each operation of a model, with reasons, without compiling.
@@ -53,7 +62,13 @@ def command(
         raise typer.BadParameter("is one, unless --missing is asked for", param_hint="MODEL")
     if svg and svg.suffix.lower() != ".svg":
         raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
-    placement = compilation.explain(compilation.load(models[0]))
+    if profile and not html:
+        raise typer.BadParameter("is for the page of --html", param_hint="--profile")
+    model = compilation.load(models[0])
+    if html:
+        placement = _write_page(html, model, compilation, profile)
+    else:
+        placement = compilation.explain(model)
     if dot:
         write(dot, to_dot(placement.model, placement.clusters()))
     if svg:
@@ -69,6 +84,34 @@ def command(
     except UnsupportedError as error:  # not raised: the one document is printed already
         print_error(error)
         raise typer.Exit(1) from None
+
+
+def _write_page(path: Path, model: Model, compilation: Compilation, profiled: bool) -> Placement:
+    """Write the page of a placement, and return the placement.
+
+    Args:
+        path: the file.
+        model: the model.
+        compilation: the options.
+        profiled: whether to compile and run the model first, for the page.
+    """
+    if not profiled:
+        placement = compilation.explain(model)
+        placement.to_html(path)
+        return placement
+    with compilation.compile(model) as compiled:
+        named = compilation.input or compilation.shape
+        profile = compiled.profile(compilation.inputs(model) if named else None)
+    # All devices were asked for their reasons in an explained placement only.
+    placement = compilation.explain(model)
+    if _assignment(placement) != _assignment(profile.placement):
+        placement = profile.placement
+    placement.to_html(path, profile)
+    return placement
+
+
+def _assignment(placement: Placement) -> list[tuple[str, str | None]]:
+    return [(decision.name, decision.device) for decision in placement.all_decisions()]
 
 
 def _print_missing(
@@ -130,13 +173,19 @@ def _report(placement: Placement) -> dict[str, object]:
             for decision in placement.all_decisions()
         ],
         "in_float": list(placement.in_float),
-        "choice": asdict(placement.choice) if placement.choice else None,
+        "choice": _choice(placement),
+        "costs": asdict(placement.costs) if placement.costs else None,
         "settings": {device: dict(values) for device, values in placement.settings.items()},
         "conditions": [
             {"device": each.device, "of": each.of, "low": each.low, "high": each.high}
             for each in placement.conditions
         ],
     }
+
+
+def _choice(placement: Placement) -> dict[str, object] | None:
+    """Return the choice without the costs, which are the placement's."""
+    return asdict(replace(placement.choice, costs=None)) if placement.choice else None
 
 
 def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:

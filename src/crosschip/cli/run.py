@@ -117,4 +117,4 @@ def _print(
         f"first run took {latency:.2f} ms"
     )
     if compiled.placement.choice:
-        console.print(f"auto: {compiled.placement.choice}", highlight=False)
+        console.print(f"chosen by measurement: {compiled.placement.choice}", highlight=False)

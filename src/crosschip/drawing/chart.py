@@ -96,15 +96,32 @@ def _tick(x: float, y: float, label: str, anchor: str) -> str:
     return text_element(x, y, label, SIZE - 1, anchor=anchor, fill=MUTED, style="quiet")
 
 
-def point_label(x: float, y: float, text: str, colour: str, style: str, *, bold: bool) -> str:
+def point_label(
+    x: float,
+    y: float,
+    text: str,
+    colour: str,
+    style: str,
+    *,
+    bold: bool,
+    size: float = SIZE - 1,
+) -> str:
     """Return the label of a point, with a halo on the lines behind it."""
-    label = text_element(x, y, text, SIZE - 1, fill=colour, bold=bold, style=f"{style} halo")
+    label = text_element(x, y, text, size, fill=colour, bold=bold, style=f"{style} halo")
     halo = 'stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return label.replace("<text ", f"<text {halo} ", 1)
 
 
 def line(
-    x1: float, y1: float, x2: float, y2: float, colour: str, *, dashes: str = "", style: str = ""
+    x1: float,
+    y1: float,
+    x2: float,
+    y2: float,
+    colour: str,
+    *,
+    dashes: str = "",
+    style: str = "",
+    width: float = 1.0,
 ) -> str:
     """Return a straight line.
 
@@ -116,12 +133,14 @@ def line(
         colour: the colour.
         dashes: the lengths of dashes and gaps.
         style: the CSS class.
+        width: the width of the line.
     """
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     classed = f' class="{style}"' if style else ""
+    wide = f' stroke-width="{width:g}"' if width != 1 else ""
     return (
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-        f'stroke="{colour}"{dashed}{classed}/>'
+        f'stroke="{colour}"{wide}{dashed}{classed}/>'
     )
 
 

@@ -40,7 +40,7 @@ def _labels(model: Model) -> Mapping[Operand, str]:
         if operand in labels:
             return
         if is_inline(operand):
-            labels[operand] = _value_text(operand)
+            labels[operand] = value_text(operand)
             return
         label = stem = f"{'@' if operand.is_constant else '%'}{legible(operand.name)}"
         while label in counts:
@@ -59,7 +59,8 @@ def _labels(model: Model) -> Mapping[Operand, str]:
     return labels
 
 
-def _value_text(operand: Operand) -> str:
+def value_text(operand: Operand) -> str:
+    """Return the value of a constant operand as nested lists of numbers."""
     elements = np.asarray(operand.value)
     # Elements are formatted one by one, so that the float32 nearest to 0.1 prints as 0.1.
     texts = np.array([str(element) for element in elements.flat], dtype=object)

@@ -1,11 +1,13 @@
-"""The choice of devices by `"auto"`: the measurement of each device, and its shapes."""
+"""The choice of devices by measurement: the time of each, and of the best mixture of them."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 from crosschip.ir.dataclass import dataclass
+from crosschip.runtime.placement.costs import PlacementCosts
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.shapes.formatting import shapes_in_words
 
@@ -62,6 +64,44 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Mixture:
+    """A placement on several devices that is faster than the whole model on one.
+
+    Attributes:
+        runs: a device and a number of consecutive operations that it runs, for all operations in
+            the model's order. The device is empty for control flow that the runtime runs.
+        milliseconds: the time of a run.
+        milliseconds_alone: the time of a run without the mixture, measured in turns with it.
+        segments: the number of segments.
+    """
+
+    runs: tuple[tuple[str, int], ...]
+    milliseconds: float
+    milliseconds_alone: float
+    segments: int
+
+    @property
+    def devices(self) -> list[str]:
+        """The names of the devices, those first that run most operations."""
+        counts = Counter[str]()
+        for device, count in self.runs:
+            counts[device] += count
+        return [device for device, _ in counts.most_common() if device]
+
+    @property
+    def requested(self) -> list[str | None]:
+        """The device of each operation of the model; `None` for the runtime."""
+        return [device or None for device, count in self.runs for _ in range(count)]
+
+    def __str__(self) -> str:
+        gain = self.milliseconds_alone / self.milliseconds - 1
+        return (
+            f"{' + '.join(self.devices)} in {self.segments} segments {self.milliseconds:.3g} ms "
+            f"({gain:.0%} faster)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The measurements of devices, in the order of preference.
 
@@ -73,12 +113,18 @@ class Choice:
             empty if there is no such problem.
         call_shapes: the shapes of all inputs in each of the measured calls of the program; empty if
             the inputs were generated.
+        mixture: the placement on several devices; `None` if none is faster.
+        costs: the costs of the placement; `None` if they were not measured.
+        undivided: why no placement on several devices was tried; empty if some were.
     """
 
     trials: tuple[Trial, ...]
     shapes: Mapping[str, tuple[int, ...]]
     problem: str = ""
     call_shapes: tuple[ShapeKey, ...] = ()
+    mixture: Mixture | None = None
+    costs: PlacementCosts | None = None
+    undivided: str = ""
 
     @property
     def on_calls(self) -> bool:
@@ -100,7 +146,10 @@ class Choice:
             at = f" at {shapes_in_words(self.shapes)}" if self.shapes else ""
             if len(self.call_shapes) > 1:
                 at = f"{at} and {len(self.call_shapes) - 1} other shapes"
+            times += [str(self.mixture)] if self.mixture else []
             return f"measured{at}: {', '.join(times)}"
+        if self.mixture:
+            return f"measured: {self.mixture}"
         if self.trials and self.trials[0].whole:
             return f"nothing to measure: only {self.trials[0].device} runs the whole model"
         return "nothing to measure: no device runs the whole model"
@@ -108,6 +157,8 @@ class Choice:
     def __str__(self) -> str:
         others = [f"{trial.device} ({trial.reason})" for trial in self.trials if trial.reason]
         text = f"{self.summary}; not measured: {', '.join(others)}" if others else self.summary
+        if self.undivided:
+            text = f"{text}; no mixture was tried: {self.undivided}"
         return f"{text}; {self.problem}" if self.problem else text
 
     def to_bytes(self) -> bytes:

@@ -10,7 +10,7 @@ from keyword import iskeyword, issoftkeyword
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
 _MODULES = sys.stdlib_module_names | {
     *("crosschip", "numpy", "ml_dtypes", "msgspec", "onnx", "google", "platformdirs", "rich"),
-    *("typer", "xxhash", "cffi", "xmlschema", "onnxruntime", "openvino", "jax", "paddle"),
+    *("scipy", "typer", "xxhash", "cffi", "xmlschema", "onnxruntime", "openvino", "jax", "paddle"),
     *("hatchling", "pytest", "tests"),
 }
 """The standard library, and modules that crosschip and the projects import."""

@@ -274,6 +274,15 @@ class Cache:
                 removed += _remove(listed.path)
         return removed
 
+    def remove(self, path: str) -> bool:
+        """Remove the file of an entry; return whether it existed.
+
+        Raises:
+            CacheError: the folder is read-only.
+        """
+        self.check_writable()
+        return _remove(path)
+
     def check_writable(self) -> None:
         """Raise CacheError if the folder is read-only."""
         if self._read_only:

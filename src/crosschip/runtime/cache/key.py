@@ -42,14 +42,33 @@ def automatic_key(
     options: Options,
     processors: int,
     fingerprints: Fingerprints | None = None,
+    placement: object = (),
 ) -> str:
-    """Return the key of the choice of the fastest device for a model."""
+    """Return the key of the choice of the fastest placement of a model.
+
+    Args:
+        model: the model.
+        devices: the candidate devices.
+        options: the compile options.
+        processors: the number of processors.
+        fingerprints: the fingerprints of the model's constants.
+        placement: further options that affect the placement.
+    """
     content = _Content(fingerprints)
     content.add("auto", VERSION, FORMAT_VERSION, processors)
     for device in devices:
         content.add_device(device)
-    content.add(canonical(options))
+    content.add(canonical(options), canonical(placement))
     content.add_model(model)
+    return content.digest.hexdigest()
+
+
+def costs_key(device: GuardedDevice, options: Options, machine: str) -> str:
+    """Return the key of what blocks cost on a device, with some options, on a machine."""
+    content = _Content()
+    content.add("costs", VERSION, FORMAT_VERSION, machine)
+    content.add_device(device)
+    content.add(canonical(options))
     return content.digest.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The order of devices for `"auto"`: the fastest first, by one measurement per model."""
+"""The choice of devices for a model: the fastest, or a mixture, by one measurement per model."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice, Trial
+from crosschip.runtime.compile.mixtures import Build, Mixtures
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -27,8 +28,6 @@ from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
 
 _MOST_SHAPES = 4
 """The maximum number of sets of shapes that are tried until a device runs."""
-
-Build = Callable[[str], CompiledModel]
 
 logger = logging.getLogger("crosschip")
 
@@ -42,6 +41,8 @@ class Automatic:
         options: the compile options.
         store: the store of choices; `None` for none.
         fingerprints: the fingerprints of the model's constants.
+        placement: the placement options that the choice depends on, as plain values.
+        mixtures: the search for placements on several devices; `None` for none.
     """
 
     def __init__(
@@ -51,14 +52,17 @@ class Automatic:
         options: Options,
         store: Store | None,
         fingerprints: Fingerprints | None = None,
+        placement: object = (),
+        mixtures: Mixtures | None = None,
     ) -> None:
         self._model = model
         self._options = options
         self._names = list(devices)
         self._store = store
+        self._mixtures = mixtures
         self._entry = Entry(
             automatic_key(
-                model, list(devices.values()), options, os.cpu_count() or 1, fingerprints
+                model, list(devices.values()), options, os.cpu_count() or 1, fingerprints, placement
             ),
             "auto",
             VERSION,
@@ -76,26 +80,32 @@ class Automatic:
         except ValueError as error:
             self._store.discard(self._entry, str(error))
             return None
-        return choice if sorted(choice.order) == sorted(self._names) else None
+        fits = sorted(choice.order) == sorted(self._names)
+        if choice.mixture is not None:
+            fits = fits and len(choice.mixture.requested) == len(self._model.operations)
+        return choice if fits else None
 
     def choose(
         self, build: Build, count: Callable[[str], int]
     ) -> tuple[Choice, CompiledModel | None]:
-        """Return the stored choice, or measure the model on each device.
+        """Return the stored choice, or measure the model on each device and on mixtures.
 
         Args:
-            build: compiles the whole model on one device.
+            build: compiles the model for some devices, with requested devices of operations.
             count: returns the number of the model's operations that a device runs.
 
         Returns:
-            The choice, and the model on its first device if that device runs all of it.
+            The choice, and the model on its first device if that device runs all of it, or on its
+            mixture.
         """
         choice = self.stored_choice()
-        if choice is not None and not choice.trials[0].whole:
-            return choice, None
         if choice is not None:
             try:
-                return choice, build(choice.order[0])
+                if choice.mixture is not None:
+                    return choice, build(choice.mixture.devices, choice.mixture.requested)
+                if not choice.trials[0].whole:
+                    return choice, None
+                return choice, build(choice.order[:1], ())
             except BudgetError:
                 raise
             except Error as error:
@@ -126,6 +136,8 @@ class Automatic:
             measured, shapes, problem = self._measure_whole(whole)
             ranked = self.rank((trials | measured).values())
             choice = Choice(tuple(ranked), shapes, problem)
+            if self._mixtures is not None:
+                return self._mixtures.improve(choice, whole)
             return choice, whole.pop(choice.order[0], None)
         finally:
             for unchosen in whole.values():
@@ -141,7 +153,7 @@ class Automatic:
     ) -> None:
         """Add the model compiled on one device to `whole`; a trial if that fails."""
         try:
-            whole[name] = build(name)
+            whole[name] = build([name], ())
         except BudgetError:
             raise
         except UnsupportedError:

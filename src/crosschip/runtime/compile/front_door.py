@@ -33,7 +33,7 @@ def compile(
     threads: int | None = None,
     properties: Properties | None = None,
     configuration: Configuration | str | Path | None = None,
-    placement: PlacementOptions | None = None,
+    placement: PlacementOptions | str | None = None,
     cache: CacheArgument | CacheOptions = True,
     budget: Budget | None = None,
     wait: bool = True,
@@ -44,10 +44,9 @@ def compile(
         model: the model, which is not changed; or an argument for `crosschip.load`.
         devices: device names, or instances that the caller closes, in the order of preference. A
             name is `openvino`, or `openvino:GPU` for one of several chips. `"auto"` selects the
-            device that runs the model fastest, which is measured once on random inputs and stored
-            in the cache. If no device runs the whole model, the devices are ordered by the number
-            of operations that they run. Nothing is measured if `placement` moves operations or
-            limits segments.
+            fastest placement on all devices here, on one or on several of them, which is measured
+            once on random inputs and stored in the cache. If no device runs the whole model, the
+            devices are ordered by the number of operations that they run.
         shapes: fixed shapes for inputs with dynamic dimensions, by name, with `None` for a
             dimension that stays dynamic; or sizes of dynamic dimensions, by their names. Ranges,
             profiles, and buckets of sizes are in `ShapeOptions`.
@@ -56,7 +55,9 @@ def compile(
         properties: settings for devices, by device name.
         configuration: further settings, which the three above override; or the path of a file with
             them.
-        placement: constraints on the devices of operations.
+        placement: how the devices of operations are chosen: by `order`, as is usual for a list of
+            devices, by `measured` costs, as is usual for `"auto"`, or `PlacementOptions` with
+            constraints.
         cache: the cache of compiled programs, whose keys are digests of the compiled operations:
             `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for none.
             `CacheOptions` has its size, and tokens for whole compiled models.
@@ -85,8 +86,7 @@ def compile(
     options = CacheOptions.of(cache)
     store = open_store(options.location, options.size, options.token)
     waits = wait or bool(options.token)
-    # With a list, plans of both kinds differ: waiting, the order decides.
-    kind = "" if waits or devices == "auto" else "the fastest"
+    kind = "" if waits else "the fastest device"
     plans = None if store is None or options.token else Plans.of(model, request, store, kind)
     compiled = None if plans is None else plans.find()
     if not waits:
@@ -122,15 +122,16 @@ def explain(
     threads: int | None = None,
     properties: Properties | None = None,
     configuration: Configuration | str | Path | None = None,
-    placement: PlacementOptions | None = None,
+    placement: PlacementOptions | str | None = None,
     cache: CacheArgument | CacheOptions = True,
     budget: Budget | None = None,
 ) -> Placement:
     """Place a model without compiling it; query every device about every operation.
 
-    The arguments are those of `compile`. For `"auto"`, the order of the devices is the one that
-    `compile` measured and stored in the cache, `Placement.choice`. `Placement.unplaced` has the
-    operations that no device runs; `Placement.check` raises the error that `compile` would raise.
+    The arguments are those of `compile`. If devices are chosen by measurement, the placement is the
+    one that `compile` measured and stored in the cache, `Placement.choice`, with its costs.
+    `Placement.unplaced` has the operations that no device runs; `Placement.check` raises the error
+    that `compile` would raise.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
@@ -144,7 +145,8 @@ def explain(
     # Imported late: importing the compiler takes long.
     from crosschip.runtime.compile.task import explain_model
 
-    store = open_store(options.location, options.size) if devices == "auto" else None
+    reads = devices == "auto" or request.placement.measures(devices)
+    store = open_store(options.location, options.size) if reads else None
     return explain_model(model, request, store)
 
 
@@ -155,7 +157,7 @@ def _request(
     threads: int | None,
     properties: Properties | None,
     configuration: Configuration | str | Path | None,
-    placement: PlacementOptions | None,
+    placement: PlacementOptions | str | None,
     budget: Budget | None,
 ) -> CompileRequest:
     settings = Configuration.of(configuration)
@@ -164,6 +166,6 @@ def _request(
         shapes=ShapeOptions.of(shapes),
         settings=settings.overridden(precision, threads, properties=properties),
         required_properties=properties or {},
-        placement=placement or PlacementOptions(),
+        placement=PlacementOptions.of(placement),
         budget=budget,
     )

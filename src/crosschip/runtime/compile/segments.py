@@ -74,6 +74,7 @@ class Compilation:
         buckets: the sizes to pad to, by the name of a size.
         find_failing_operations: whether errors name the operations at fault, which may take many
             compilations.
+        requested: a device for each operation of the model; empty for the first that supports it.
         accepted: the name of a device that supported all operations for other sizes.
         conditions: whether devices may get operations that they compute right for some inputs only.
         fingerprints: the fingerprints of the model's constants, for all keys.
@@ -88,6 +89,7 @@ class Compilation:
     budget: Budget | None = None
     buckets: Buckets = field(default_factory=dict)
     find_failing_operations: bool = False
+    requested: Sequence[str | None] = ()
     accepted: str = ""
     conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
@@ -101,6 +103,11 @@ class Compilation:
             else device_query(device, self.options, conditions=self.conditions)
             for name, device in self.devices.items()
         }
+
+    def options_for(self, placement: Placement) -> Options:
+        """Return the options for the segments of a placement."""
+        used = {segment.device for segment in placement.all_segments()} - {RUNTIME}
+        return replace(self.options, alternates=True) if len(used) > 1 else self.options
 
     def make(self, segment: Segment, placement: Placement) -> Built:
         """Load the program of a segment from the store, or compile it.
@@ -149,7 +156,13 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     while True:
         try:
             with task(f"placing {model.name}"), cost_limit(model.name, compilation.budget):
-                placement = place(model, queries, refusals, constraints=constraints)
+                placement = place(
+                    model,
+                    queries,
+                    refusals,
+                    constraints=constraints,
+                    requested=compilation.requested,
+                )
                 segments = placement.all_segments()
                 require(programs=sum(segment.device != RUNTIME for segment in segments))
         except UnsupportedError as error:
@@ -157,7 +170,8 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
                 raise
             raise DeviceError(str(error)) from error
         try:
-            return placement, build_segments(placement, compilation.make)
+            options = compilation.options_for(placement)
+            return placement, build_segments(placement, replace(compilation, options=options).make)
         except SegmentCompileError as failed:
             if len(devices) == 1 or constraints.strict:
                 if compilation.find_failing_operations:

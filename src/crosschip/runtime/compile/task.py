@@ -23,6 +23,7 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile.assembly import assemble
 from crosschip.runtime.compile.automatic import Automatic
 from crosschip.runtime.compile.devices import caller_devices
+from crosschip.runtime.compile.mixtures import Mixtures
 from crosschip.runtime.compile.preparation import Preparation, engine_settings, prepare
 from crosschip.runtime.compile.programs import cache_entries, cache_word
 from crosschip.runtime.compile.request import CompileRequest
@@ -35,6 +36,7 @@ from crosschip.runtime.compile.segments import (
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.details import Details
 from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.placement.placement import Placement, place
 from crosschip.runtime.precisions import EXACT, name_in
@@ -124,17 +126,27 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         prepared = prepare(source, request, owned)
         model, devices, options = prepared.model, prepared.devices, prepared.options
         choice: Choice | None = None
-        if request.devices == "auto" and len(devices) > 1:
-            choice = Automatic(model, devices, options, store).stored_choice()
+        placed_by = request.placement
+        measures = placed_by.measures(request.devices) or request.devices == "auto"
+        if measures and len(devices) > 1:
+            words = placed_by.words()
+            choice = Automatic(model, devices, options, store, placement=words).stored_choice()
             devices = _order_devices(prepared, choice)
         devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(devices, options, buckets=prepared.buckets)
         with task(f"placing {model.name}"), cost_limit(model.name, request.budget):
             queries = compilation.queries()
-            placement = place(model, queries, constraints=constraints, ask_all=True, partial=True)
+            placement = place(
+                model,
+                queries,
+                constraints=constraints,
+                requested=choice.mixture.requested if choice and choice.mixture else (),
+                ask_all=True,
+                partial=True,
+            )
             record_strategies(placement, compilation)
         placement.choice = choice
-        placement.settings = engine_settings(devices, options)
+        placement.settings = engine_settings(devices, compilation.options_for(placement))
         placement.in_float = prepared.mixed.operations
         return placement
 
@@ -150,7 +162,7 @@ def _create_task(
     fingerprints = Fingerprints()
     if store is not None:
         fingerprints.begin(walk_constants(prepared.model))
-    automatic = request.devices == "auto"
+    automatic = request.placement.measures(request.devices) or request.devices == "auto"
     return _Task(prepared, token, store, automatic=automatic, fingerprints=fingerprints)
 
 
@@ -162,7 +174,7 @@ class _Task:
         prepared: the prepared request.
         token: the name under which the compiled model is stored.
         store: the store of compiled programs; `None` for none.
-        automatic: whether the order of the devices is measured.
+        automatic: whether the placement is chosen by measurement.
         conditions: whether devices may get operations that they compute right for some inputs only.
         fingerprints: the fingerprints of the model's constants, for all keys.
         substitute: compiles the model for devices that the prepared request lacks; see
@@ -179,22 +191,20 @@ class _Task:
 
     def compile(self, store: Store | None) -> CompiledModel:
         """Compile the model; programs that a store holds are loaded."""
-        prepared, request, auto = self.prepared, self.prepared.request, None
+        prepared, request = self.prepared, self.prepared.request
         devices = prepared.devices
-        if self.automatic and len(devices) > 1:
-            auto = Automatic(prepared.model, devices, prepared.options, store, self.fingerprints)
-        moves = request.placement.moves or bool(prepared.mixed.in_float32)
-        if auto is not None and moves:
-            devices = _order_devices(prepared, auto.stored_choice())
+        measures = self.automatic and len(devices) > 1 and not prepared.mixed.in_float32
+        if prepared.request.devices == "auto" and not measures:
+            devices = _order_devices(prepared, None)
         devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(
             devices, prepared.options, store, constraints, request.budget, prepared.buckets,
             conditions=self.conditions, fingerprints=self.fingerprints,
         )  # fmt: skip
         try:
-            if auto is None or moves:
-                return self._compile_for(compilation)
-            return self._compile_fastest(auto, compilation)
+            if measures:
+                return self._compile_fastest(compilation)
+            return self._compile_for(compilation)
         finally:
             self.fingerprints.release()
 
@@ -231,20 +241,28 @@ class _Task:
         """Return the devices that were opened here, not by the caller."""
         return [d for d in self.prepared.devices.values() if d.device not in callers]
 
-    def _compile_fastest(self, auto: Automatic, compilation: Compilation) -> CompiledModel:
-        """Compile for the device that runs the model fastest; for several if none runs all."""
-        devices = compilation.devices
+    def _compile_fastest(self, compilation: Compilation) -> CompiledModel:
+        """Compile for the device that runs the model fastest, or for several."""
+        prepared, devices = self.prepared, compilation.devices
 
-        def compile_for(names: Iterable[str]) -> CompiledModel:
+        def build(names: Sequence[str], requested: Sequence[str | None]) -> CompiledModel:
             some = {name: devices[name] for name in names}
-            return self._compile_for(replace(compilation, devices=some))
+            return self._compile_for(replace(compilation, devices=some, requested=requested))
 
+        options, store = prepared.request.placement, compilation.store
+        mixtures = None
+        if options.strategy != "order":
+            mixtures = Mixtures(prepared.model, compilation, store, options, build)
+        auto = Automatic(
+            prepared.model, devices, prepared.options, store, self.fingerprints,
+            options.words(), mixtures,
+        )  # fmt: skip
+        constraints = compilation.constraints
         choice, compiled = auto.choose(
-            lambda name: compile_for([name]),
-            lambda name: count_supported(self.prepared, devices[name]),
+            build, lambda name: count_supported(prepared, devices[name], constraints)
         )
         if compiled is None:
-            compiled = compile_for(choice.order)
+            compiled = build(choice.order, ())
         compiled.placement.choice = choice
         compiled.report = replace(compiled.report, choice=choice)
         return compiled
@@ -253,8 +271,9 @@ class _Task:
         """Place the model on devices, compile its segments, and assemble the compiled model."""
         prepared, settings = self.prepared, self.prepared.request.settings
         placement, built = place_and_build(prepared.model, compilation)
+        options = compilation.options_for(placement)
         record_strategies(placement, compilation)
-        placement.settings = engine_settings(compilation.devices, prepared.options)
+        placement.settings = engine_settings(compilation.devices, options)
         placement.in_float = prepared.mixed.operations
         words = [item.cache for item in built]
         without: Callable[[str], CompiledModel] | None = self.substitute
@@ -271,7 +290,7 @@ class _Task:
             placement,
             [item.program for item in built],
             compilation.devices,
-            prepared.options,
+            options,
             details,
             source=lambda: cache_word(word() for word in words),
             in_flight=settings.in_flight,
@@ -313,12 +332,14 @@ def _identity(
     return Identity(token or request[:_TOKEN_DIGITS], key, request)
 
 
-def count_supported(prepared: Preparation, device: GuardedDevice) -> int:
-    """Count the operations of the model that a device supports."""
+def count_supported(
+    prepared: Preparation, device: GuardedDevice, constraints: Constraints | None = None
+) -> int:
+    """Count the operations of the model that a device supports within constraints."""
     model = prepared.model
     with cost_limit(model.name, prepared.request.budget):
         queries = Compilation({device.name: device}, prepared.options).queries()
-        placement = place(model, queries, partial=True)
+        placement = place(model, queries, constraints=constraints, partial=True)
     return len(placement.decisions) - len(placement.unplaced)
 
 

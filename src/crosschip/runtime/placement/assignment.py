@@ -1,7 +1,7 @@
 """The choice of a device for each operation of a model, from the devices' answers.
 
-The first device in the order of preference that supports an operation is chosen. Another policy,
-such as measured cost, would replace `choose` alone.
+The first device in the order of preference that supports an operation is chosen, unless another
+placement is requested, such as the one of least measured cost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,12 @@ class Assignment:
 
 
 def choose(
-    queries: ModelQueries, order: Sequence[str], overruling: OverrulingAnswers, *, ask_all: bool
+    queries: ModelQueries,
+    order: Sequence[str],
+    overruling: OverrulingAnswers,
+    requested: Sequence[str | None] = (),
+    *,
+    ask_all: bool,
 ) -> Assignment:
     """Choose the first device in an order that supports each operation, with few queries.
 
@@ -43,6 +48,7 @@ def choose(
         queries: the queries to the devices.
         order: the devices in the order of preference.
         overruling: answers that replace those of the devices.
+        requested: a device for each operation, which runs it if it supports it; empty for none.
         ask_all: whether to query every device about every operation, for their reasons.
     """
     all_indices = range(len(queries.model.operations))
@@ -50,10 +56,10 @@ def choose(
     answers_by_device: dict[str, Answers] = {}
     unassigned: Sequence[int] = all_indices
     for name in order:
-        if answers_by_device and not unassigned and not ask_all:
+        if answers_by_device and not unassigned and not (ask_all or requested):
             break
         answers = answers_by_device[name] = queries.answers(
-            name, all_indices if ask_all else unassigned, overruling[name]
+            name, all_indices if ask_all or requested else unassigned, overruling[name]
         )
         declined = []
         for index in unassigned:
@@ -63,6 +69,9 @@ def choose(
             else:
                 declined.append(index)
         unassigned = declined
+    for index, device in enumerate(requested):
+        if device in answers_by_device and answers_by_device[device].takes(index):
+            assigned_devices[index] = device
     return Assignment(answers_by_device, assigned_devices)
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation
 from crosschip.ir.bodies import walk_operations
 from crosschip.ir.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from crosschip.runtime.placement.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +43,14 @@ class Constraints:
             that gives fewer segments.
         max_segments: the maximum number of segments; `None` for any number.
         strict: whether it is an error if an operation does not run on its first allowed device.
+        memory: the maximum number of bytes of weights and tensors between segments, by device.
     """
 
     allowed_devices: Mapping[Operation, AllowedDevices] = field(default_factory=dict)
     min_segment: int = 1
     max_segments: int | None = None
     strict: bool = False
+    memory: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def joins(self) -> bool:
@@ -108,3 +114,30 @@ class MixedPrecisionModel:
                 )
             allowed_devices[operation] = allowed
         return replace(constraints, allowed_devices=allowed_devices)
+
+
+def unmet_constraint(placement: Placement, constraints: Constraints) -> str:
+    """Return the constraint that is not met, in words; empty if all are met."""
+    most = constraints.max_segments
+    if most is not None and len(placement.segments) > most:
+        return (
+            f"does not go in {most} segments; the fewest found are {len(placement.segments)}, "
+            f"since no device takes what lies between ({placement.summary()})"
+        )
+    if not constraints.strict or not placement.fallbacks:
+        return ""
+    lines = [
+        f"  {decision.name} ({decision.type}) goes to {decision.device}: "
+        + "; ".join(f"{device}: {text}" for device, text in decision.reasons.items())
+        for decision in placement.fallbacks[:_SHOWN]
+    ]
+    if len(placement.fallbacks) > _SHOWN:
+        lines.append(f"  and {len(placement.fallbacks) - _SHOWN} more")
+    return (
+        f"{len(placement.fallbacks)} of its operations are not placed on the first device, as "
+        f"`strict` requires:\n" + "\n".join(lines)
+    )
+
+
+_SHOWN = 10
+"""The maximum number of fallbacks that an error lists."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosschip.drawing.tables import Table, to_html
 from crosschip.ir.text import legible
+from crosschip.runtime.placement.costs import HOST, BlockCost, PlacementCosts
 from crosschip.runtime.placement.labels import segment_number
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def placement_tables(placement: Placement) -> Iterator[Table]:
         (type_, count, device, why) for (type_, device, why), count in sorted(alike.items())
     ]
     yield Table("Operations", ("operator", "count", "runs on", "why"), operations, ("count",))
+    if placement.costs:
+        yield from _cost_tables(placement.costs)
     settings = [
         (device, name, "nothing: its engine has no such modes" if value is None else value)
         for device, values in placement.settings.items()
@@ -54,6 +57,51 @@ def placement_tables(placement: Placement) -> Iterator[Table]:
         conditions = [(each.device, each.of, each.low, each.high) for each in placement.conditions]
         columns = ("device", "of", "from", "to")
         yield Table("What devices need of each run", columns, conditions, columns[2:])
+
+
+def _cost_tables(costs: PlacementCosts) -> Iterator[Table]:
+    """Yield tables of the blocks, the transfers and the placements that were considered."""
+    blocks = [
+        (
+            _block_name(block),
+            block.device,
+            f"{'~' if block.estimated else ''}{block.seconds * 1e3:.3f}",
+            "\n".join(map(str, block.alternatives)),
+        )
+        for block in costs.blocks
+    ]
+    columns = ("block", "runs on", "ms", "elsewhere")
+    yield Table("Costs of blocks (~ is an estimate)", columns, blocks, ("ms",))
+    transfers = [
+        (
+            legible(each.operand),
+            each.source,
+            each.destination,
+            each.bytes,
+            f"{each.seconds * 1e3:.3f}",
+        )
+        for each in costs.transfers
+        if HOST not in (each.source, each.destination)
+    ]
+    if transfers:
+        ends = "operand", "from", "to", "bytes", "ms"
+        yield Table("Transfers between devices", ends, transfers, ("bytes", "ms"))
+    candidates = [
+        (
+            each.name,
+            each.segments,
+            f"{each.predicted_seconds * 1e3:.3f}",
+            each.reason if each.seconds is None else f"{each.seconds * 1e3:.3f}",
+        )
+        for each in costs.candidates
+    ]
+    columns = ("placement", "segments", "predicted ms", "measured ms")
+    yield Table("Placements that were considered", columns, candidates, columns[1:])
+
+
+def _block_name(block: BlockCost) -> str:
+    first, count = legible(block.operations[0]), len(block.operations)
+    return first if count == 1 else f"{first} and {count - 1} more"
 
 
 def placement_html(placement: Placement, heading: str) -> str:
@@ -70,7 +118,10 @@ def placement_html(placement: Placement, heading: str) -> str:
         )
     ]
     tables = [*interface, *placement_tables(placement)]
-    return to_html(heading, tables, placement_notes(placement))
+    return to_html(heading, tables, [*placement_notes(placement), _PAGE])
+
+
+_PAGE = 'placement.to_html("page.html") writes an interactive page of the graph'
 
 
 def placement_notes(placement: Placement) -> Iterator[str]:
@@ -79,7 +130,7 @@ def placement_notes(placement: Placement) -> Iterator[str]:
     if placement.in_float:
         yield f"in float32, by the mixed precision: {', '.join(placement.in_float)}"
     if placement.choice:
-        yield f"auto: {placement.choice}"
+        yield f"chosen by measurement: {placement.choice}"
     yield from map(str, placement.moves)
 
 

@@ -1,9 +1,9 @@
-"""Placement options: partition configurations, pins and limits."""
+"""Placement options: the strategy, partition configurations, pins and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from crosschip.ir import InputError, Model, Operation
 from crosschip.ir.dataclass import dataclass
@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
-    """The caller's constraints on the placement.
+    """The caller's wishes for the placement.
 
     Attributes:
+        strategy: `measured` for the placement of least measured time, which may be on several
+            devices; `order` for the first device in the order of preference that supports an
+            operation. By default it is `measured` for the devices `"auto"`, and `order` for others.
+        tuning_seconds: the time for measurements, if they are not in the cache.
+        memory: the maximum number of bytes that the weights on a device, and the tensors that it
+            passes to others, occupy, by device. What does not fit runs on other devices.
         pin: the only allowed device of operations that match a pattern. A pattern is
             `type:inputs:outputs` as in a configuration, or the name of an operation; the type may
             contain wildcards. The last matching pattern counts, before any configuration.
@@ -41,6 +47,9 @@ class PlacementOptions:
         InputError: a value has the wrong type or is too small.
     """
 
+    strategy: Literal["measured", "order"] | None = None
+    tuning_seconds: float = 10.0
+    memory: Mapping[str, int] | None = None
     pin: Mapping[str, str] | None = None
     partition: str | bytes | Path | None = None
     mixed_precision: str | bytes | Path | None = None
@@ -49,11 +58,35 @@ class PlacementOptions:
     strict: bool = False
     isolate: bool = False
 
+    @classmethod
+    def of(cls, argument: PlacementOptions | str | None) -> PlacementOptions:
+        """Return the options for an argument of `compile`: options, a strategy or nothing.
+
+        Raises:
+            InputError: it is something else.
+        """
+        if isinstance(argument, str):
+            return cls(strategy=argument)  # type: ignore[arg-type]  # checked there
+        if argument is not None and not isinstance(argument, cls):
+            raise InputError(
+                f"placement is {argument!r}, but must be 'measured', 'order' or PlacementOptions"
+            )
+        return argument or cls()
+
     @property
     def moves(self) -> bool:
         """Return whether options other than the devices' order decide where operations run."""
         limits = self.min_segment > 1 or self.max_segments is not None
+        limits = limits or bool(self.memory)
         return self.partition is not None or bool(self.pin) or limits
+
+    def measures(self, devices: object) -> bool:
+        """Return whether placements on devices are chosen by measurement.
+
+        Args:
+            devices: the argument of `compile`.
+        """
+        return self.strategy == "measured" or (self.strategy is None and devices == "auto")
 
     def words(self) -> tuple[object, ...]:
         """Return the constraints as plain values, with the content of configuration files.
@@ -63,7 +96,9 @@ class PlacementOptions:
         """
         pins = [*(self.pin or {}).items()]
         partition = _entries("partition", self.partition)
-        return partition, pins, self.min_segment, self.max_segments, self.strict
+        memory, measuring = [*(self.memory or {}).items()], (self.strategy, self.tuning_seconds)
+        limits = self.min_segment, self.max_segments, memory
+        return partition, pins, limits, self.strict, measuring
 
     def float32_entries(self) -> list[str]:
         """Return the entries of `mixed_precision` as plain values.
@@ -78,6 +113,7 @@ class PlacementOptions:
             number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
             if not number and not (value is None and name == "max_segments"):
                 raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
+        self._check_measuring()
         for name, flag in (("strict", self.strict), ("isolate", self.isolate)):
             if not isinstance(flag, bool):
                 raise InputError(f"{name} is {flag!r}, but must be True or False")
@@ -87,6 +123,21 @@ class PlacementOptions:
         ):
             raise InputError(
                 f'pin is {pin!r}, but must be devices by pattern, like {{"conv2d": "openvino"}}'
+            )
+
+    def _check_measuring(self) -> None:
+        if self.strategy not in (None, "measured", "order"):
+            raise InputError(f"strategy is {self.strategy!r}, but must be 'measured' or 'order'")
+        seconds = self.tuning_seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+            raise InputError(f"tuning_seconds is {seconds!r}, but must be a number of at least 0")
+        memory = {} if self.memory is None else self.memory
+        if not isinstance(memory, Mapping) or not all(
+            isinstance(name, str) and type(limit) is int and limit >= 0
+            for name, limit in memory.items()
+        ):
+            raise InputError(
+                f'memory is {memory!r}, but must be bytes by device, like {{"xla": 2_000_000_000}}'
             )
 
     def constraints(self, model: Model, original: Model, kinds: Mapping[str, Kind]) -> Constraints:
@@ -104,11 +155,17 @@ class PlacementOptions:
         # Imported late: a plan is loaded without placing anything.
         from crosschip.runtime.placement.constraints import Constraints
 
+        unknown = sorted({*(self.memory or {})} - {*kinds})
+        if unknown:
+            raise InputError(
+                f"memory limits {unknown[0]!r}, but the devices are {', '.join(kinds)}"
+            )
         return Constraints(
             self._allowed_devices(model, original, kinds),
             self.min_segment,
             self.max_segments,
             self.strict,
+            dict(self.memory or {}),
         )
 
     def _allowed_devices(

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crosschip.hal import YES, Rule, Support
 from crosschip.hal.conditions import Condition
@@ -21,10 +23,15 @@ from crosschip.passes import verifying
 from crosschip.runtime.choice import Choice, Move
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
-from crosschip.runtime.placement.constraints import Constraints
+from crosschip.runtime.placement.constraints import Constraints, unmet_constraint
+from crosschip.runtime.placement.costs import PlacementCosts
+from crosschip.runtime.placement.memory import over_limit
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
 from crosschip.runtime.placement.segments import Segment, segments_of
+
+if TYPE_CHECKING:
+    from crosschip.runtime.profiling.profile import Profile
 
 EngineSettings = Mapping[str, Mapping[str, str | None]]
 """Settings of engines by name, by device."""
@@ -171,6 +178,11 @@ class Placement:
         return tuple(decisions)
 
     @property
+    def costs(self) -> PlacementCosts | None:
+        """The costs of the placement; `None` if they were not measured."""
+        return None if self.choice is None else self.choice.costs
+
+    @property
     def unplaced(self) -> Sequence[Decision]:
         """The decisions about operations that no device runs."""
         if None not in self.assignment.devices:
@@ -249,6 +261,20 @@ class Placement:
         reason, count = refusals.most_common(1)[0]
         return f"{total}; main reason ({count}): {reason}"
 
+    def to_html(self, path: str | Path | None = None, profile: Profile | None = None) -> str | None:
+        """Write an interactive page of the placement in one file, or return it if `path` is `None`.
+
+        Args:
+            path: the file.
+            profile: the profile of runs, for measured times and a time line.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        from crosschip.runtime.placement.page import placement_page
+
+        return placement_page(self, path, profile)
+
     def _repr_html_(self) -> str:
         # Imported late, as drawings are: few placements are shown in notebooks.
         from crosschip.runtime.placement.descriptions import placement_html
@@ -275,6 +301,7 @@ def place(
     refusals: Refusals | None = None,
     *,
     constraints: Constraints | None = None,
+    requested: Sequence[str | None] = (),
     ask_all: bool = False,
     partial: bool = False,
 ) -> Placement:
@@ -285,6 +312,8 @@ def place(
         devices: the function that queries each device, by name, in the order of preference.
         refusals: operations that failed on a device although it claimed support.
         constraints: the caller's constraints.
+        requested: a device for each operation, which runs it if it supports it; empty for the first
+            device that does.
         ask_all: whether to query every device about every operation, for their reasons.
         partial: whether to leave out operations that no device runs, and ignore unmet constraints,
             instead of raising an error.
@@ -307,20 +336,25 @@ def place(
         if operation.bodies
     }
     while True:
-        assignment = choose(queries, order, overruling, ask_all=ask_all or constraints.joins)
+        assignment = choose(
+            queries, order, overruling, requested, ask_all=ask_all or constraints.joins
+        )
         for index, bodies in inside.items():
             if bodies.precede(assignment.devices[index], order):
                 assignment.devices[index] = RUNTIME
         placement = Placement(model, assignment, inside, order)
         split = _split_groups(assignment, placement.segments, model)
-        if not split:
-            break
         for name, index, why in split:
             overruling[name][index] = broken_group_refusal(model.operations[index], why)
+        excess = [] if split else over_limit(model, assignment.devices, constraints.memory)
+        for name, index, refusal in excess:
+            overruling[name][index] = refusal
+        if not split and not excess:
+            break
     if constraints.joins:
         placement = _merge(placement, model, assignment, inside, constraints)
     placement.conditions = queries.conditions(placement.assignment.devices)
-    placement.problem = _problem(placement, constraints)
+    placement.problem = unmet_constraint(placement, constraints)
     if not partial:
         placement.check()
     return placement
@@ -468,30 +502,3 @@ def _split_groups(
         if members and (len(members) < len(group) or len(numbers) > 1):
             split += [(name, index, why) for index in members]
     return split
-
-
-def _problem(placement: Placement, constraints: Constraints) -> str:
-    """Return the constraint that is not met, in words; empty if all are met."""
-    most = constraints.max_segments
-    if most is not None and len(placement.segments) > most:
-        return (
-            f"does not go in {most} segments; the fewest found are {len(placement.segments)}, "
-            f"since no device takes what lies between ({placement.summary()})"
-        )
-    if not constraints.strict or not placement.fallbacks:
-        return ""
-    lines = [
-        f"  {decision.name} ({decision.type}) goes to {decision.device}: "
-        + "; ".join(f"{device}: {text}" for device, text in decision.reasons.items())
-        for decision in placement.fallbacks[:_SHOWN]
-    ]
-    if len(placement.fallbacks) > _SHOWN:
-        lines.append(f"  and {len(placement.fallbacks) - _SHOWN} more")
-    return (
-        f"{len(placement.fallbacks)} of its operations are not placed on the first device, as "
-        f"`strict` requires:\n" + "\n".join(lines)
-    )
-
-
-_SHOWN = 10
-"""The maximum number of fallbacks that an error lists."""

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from copy import copy
 from heapq import heappop, heappush
 
-_SEARCH_BUDGET = 500_000
-"""The maximum number of task visits of the exact search; after them, the greedy order is used."""
+SEARCH_BUDGET = 500_000
+"""The number of task visits after which the exact search ends, and the greedy order is used."""
 
 _DONE = -1
 
 
 def fewest_runs(
-    colours: Sequence[str], readers: Sequence[Sequence[int]]
+    colours: Sequence[str], readers: Sequence[Sequence[int]], budget: int = SEARCH_BUDGET
 ) -> Sequence[Sequence[int]]:
     """Return a topological order of tasks, as groups of consecutive tasks of one colour (runs).
 
@@ -30,6 +30,7 @@ def fewest_runs(
     Args:
         colours: the colour of each task; tasks are numbered in an executable order.
         readers: for each task, the tasks that wait for it, without duplicates.
+        budget: the maximum number of task visits of the exact search.
     """
     graph = _Graph(colours, readers)
     firsts = sorted({colours[task] for task in graph.sources})
@@ -38,7 +39,7 @@ def fewest_runs(
     greedy = min((graph.greedy(first) for first in firsts), key=len)
     if len(set(colours)) < 3 or len(greedy) == 1 + max(graph.changes_ahead):
         return greedy
-    return graph.search(len(greedy)) or greedy
+    return graph.search(len(greedy), budget) or greedy
 
 
 class _Graph:
@@ -67,13 +68,13 @@ class _Graph:
             colour = order.farthest()
         return order.runs
 
-    def search(self, most: int) -> list[tuple[int, ...]] | None:
+    def search(self, most: int, budget: int) -> list[tuple[int, ...]] | None:
         """Return a minimal order of fewer than `most` runs; `None` if the budget ends first."""
         start = _Order(self)
         queue = [(start.bound(), 0, start)]
         reached: dict[tuple[int, ...], int] = {}
         serial = 0
-        for _ in range(_SEARCH_BUDGET // len(self.colours)):
+        for _ in range(budget // len(self.colours)):
             bound, _, order = heappop(queue)
             if bound >= most:
                 return None
