@@ -146,8 +146,9 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
             )
             record_strategies(placement, compilation)
         placement.choice = choice
-        placement.settings = engine_settings(devices, options)
+        placement.settings = engine_settings(devices, compilation.options_for(placement))
         placement.in_float = prepared.mixed.operations
+        placement.quirks = {name: device.avoided_quirks() for name, device in devices.items()}
         return placement
 
 
@@ -271,8 +272,9 @@ class _Task:
         """Place the model on devices, compile its segments, and assemble the compiled model."""
         prepared, settings = self.prepared, self.prepared.request.settings
         placement, built = place_and_build(prepared.model, compilation)
+        options = compilation.options_for(placement)
         record_strategies(placement, compilation)
-        placement.settings = engine_settings(compilation.devices, prepared.options)
+        placement.settings = engine_settings(compilation.devices, options)
         placement.in_float = prepared.mixed.operations
         words = [item.cache for item in built]
         without: Callable[[str], CompiledModel] | None = self.substitute
@@ -289,7 +291,7 @@ class _Task:
             placement,
             [item.program for item in built],
             compilation.devices,
-            prepared.options,
+            options,
             details,
             source=lambda: cache_word(word() for word in words),
             in_flight=settings.in_flight,

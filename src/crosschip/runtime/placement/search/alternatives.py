@@ -9,7 +9,7 @@ import numpy as np
 from crosschip.runtime.placement.search.moves import move_seconds, move_transfers
 from crosschip.runtime.placement.search.problem import Alternative, PlacementProblem, Solution
 
-_BUDGET = 3_000
+_BUDGET = 1_000
 """The task visits of each search for the fewest segments."""
 
 _MOST_BLOCKS = 2_000

@@ -20,12 +20,20 @@ from crosschip.runtime.placement.search.problem import PlacementProblem
 _RESULTS = 4
 """The maximum number of placements that a search returns; they differ in the last device."""
 
-_RANDOM = np.random.default_rng(0)
-_COLUMNS = _RANDOM.integers(1, 2**63, 4096, dtype=np.uint64) | np.uint64(1)
-"""Factors of the columns of a state in its hash value; of tensors, modulo the number."""
 
-_LABEL, _SEGMENTS = _RANDOM.integers(1, 2**63, 2, dtype=np.uint64) | np.uint64(1)
-_BYTES = _RANDOM.integers(1, 2**63, 64, dtype=np.uint64) | np.uint64(1)
+def _factors(first: int, count: int) -> Array:
+    """Return odd numbers that look random (splitmix64), as `numpy.random` is slow to import."""
+    numbers = np.arange(first, first + count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    odd: Array = (numbers ^ (numbers >> np.uint64(31))) | np.uint64(1)
+    return odd
+
+
+_LABEL, _SEGMENTS = _factors(1, 2)
+_BYTES = _factors(3, 64)
+_COLUMNS = _factors(67, 4096)
+"""Factors of the columns of a state in its hash value; of tensors, modulo the number."""
 
 
 def place_along(

@@ -30,7 +30,10 @@ _ROUNDS = 2
 """The maximum number of expansions of each device by minimum cuts."""
 
 _EXTRA_LAUNCHES = (0.0, 1.0, 3.0)
-"""How many launches more each segment of a chain costs, so that some placements have few."""
+"""How many launches more each segment costs, so that some placements have few."""
+
+_DIFFERENCE = 0.03
+"""The part of the time that blocks take that differ between two solutions, if possible."""
 
 _MOST_STATES = 300
 """The maximum number of states after each block of a dynamic programme."""
@@ -44,23 +47,25 @@ _BOUNDARIES = (0.5, 1.0, 0.0)
 _STARTS = 6
 """The number of placements that are improved."""
 
-_FAILURES = 600
+_FAILURES = 1_200
 """The number of blocks in the orders without improvement after which the search ends."""
 
-_VISITS_PER_SECOND = 75_000
+_VISITS_PER_SECOND = 150_000
 """The number of blocks in the placements that local search scores, for each second."""
 
-_VISITS_OF_STEP = 35
+_VISITS_OF_STEP = 70
 """The number of blocks whose scoring takes as long as a step of dynamic programming."""
 
-_LOCAL_BUDGET = 3_000
+_LOCAL_BUDGET = 1_000
 """The task visits of the search for the fewest segments in local search."""
 
 
 def solve(problem: PlacementProblem, *, count: int = 3, seconds: float = 2.0) -> list[Solution]:
     """Return different placements that meet the constraints, the best first.
 
-    The search is deterministic unless the time ends before the work that belongs to it.
+    Predictions have errors, so the others than the best are not those next to it: they place blocks
+    of at least 3 % of the time on other devices than each better one, if there are enough such
+    placements. The search is deterministic unless the time ends before the work that belongs to it.
 
     Args:
         problem: the problem.
@@ -150,14 +155,15 @@ class _Search:
             start: the placement that minimum cuts start from.
         """
         problem = self._problem
+        launch = float(problem.launch_seconds.max())
+        costs = [Costs.of(problem, None, factor * launch) for factor in _EXTRA_LAUNCHES]
         if self._chain:
-            launch = float(problem.launch_seconds.max())
-            costs = [Costs.of(problem, None, factor * launch) for factor in _EXTRA_LAUNCHES]
             return [devices for each in costs for devices in place_chain(problem, each)]
         cuts = self._cuts(start)
         if problem.blocks > _MOST_BLOCKS:
             return cuts
-        return [*self._along(range(problem.blocks), self._costs), *cuts]
+        order = range(problem.blocks)
+        return [*cuts, *(devices for each in costs for devices in self._along(order, each))]
 
     def _along(self, order: Sequence[int], costs: Costs, *, limited: bool = False) -> list[Array]:
         self._local.visits -= _VISITS_OF_STEP * self._problem.blocks
@@ -255,11 +261,13 @@ class _Search:
 
     def _enumerate(self) -> None:
         """Search for any placement that meets the limits, among many more states."""
-        order = range(self._problem.blocks)
-        for devices in place_along(
-            self._problem, self._costs, order, 20 * self._width, limited=True, distinct=True
-        ):
-            self._add(devices)
+        blocks = self._problem.blocks
+        width = min(20 * _MOST_STATES, 10 * _STATES // blocks)
+        if blocks <= _MOST_BLOCKS:
+            for devices in place_along(
+                self._problem, self._costs, range(blocks), width, limited=True, distinct=True
+            ):
+                self._add(devices)
 
     def _solutions(self, count: int) -> list[Solution]:
         """Return the best placements by the exact objective.
@@ -270,14 +278,31 @@ class _Search:
         best = self._best()
         if best[0][0].excess > 0:
             raise explain_excess(self._problem, *best[0])
+        small = self._problem.blocks <= _MOST_BLOCKS
         objective = Objective(self._problem, SEARCH_BUDGET)
-        exact = []
-        for score, devices in best[: count + 2]:
-            if score.excess == 0:
-                small = self._problem.blocks <= _MOST_BLOCKS
-                exact.append((objective.score(devices) if small else score, devices))
+        exact = [
+            (objective.score(devices) if small else score, devices)
+            for score, devices in self._different(count)
+        ]
         exact.sort(key=lambda candidate: candidate[0])
         return [
             Solution(tuple(devices.tolist()), score.seconds, score.segments)
-            for score, devices in exact[:count]
+            for score, devices in exact
         ]
+
+    def _different(self, count: int) -> list[tuple[Score, Array]]:
+        """Return the best placements that differ in blocks of some time, then the best others."""
+        allowed = [candidate for candidate in self._best() if candidate[0].excess == 0]
+        index = np.arange(self._problem.blocks)
+        chosen: list[tuple[Score, Array]] = []
+        similar: list[tuple[Score, Array]] = []
+        for score, devices in allowed:
+            seconds = self._problem.seconds[index, devices]
+            least = _DIFFERENCE * score.seconds
+            if all(seconds[devices != other].sum() >= least for _, other in chosen):
+                chosen.append((score, devices))
+            else:
+                similar.append((score, devices))
+            if len(chosen) == count:
+                break
+        return [*chosen, *similar][:count]
