@@ -21,7 +21,7 @@ _STEADY = 0.05
 TURN_SECONDS = 0.06
 """The least duration of a turn, within the limits of passes."""
 
-FEWEST_PASSES, MOST_PASSES = 1, 12
+FEWEST_PASSES, MOST_PASSES = 2, 12
 """The limits of the number of times that each program of a group runs in a turn."""
 
 Run = Callable[[], object]

@@ -39,8 +39,8 @@ DEFAULT = TransferRecord(2e-5, 1e-10)
 """The assumed cost of launches and transfers of a device that does not run the operator."""
 
 
-_LEAST_LAUNCH = 0.1
-"""The share of the duration of a small model that is at least that of the launch."""
+_LEAST_SHARE, _LEAST_SECONDS = 0.1, 1e-5
+"""A launch takes at least this share of the duration of a small model, or these seconds."""
 
 
 def measure_transfers(compilation: Compilation, records: Records, deadline: float = inf) -> None:
@@ -144,7 +144,7 @@ def _launch(once: TransferRecord, twice: TransferRecord) -> TransferRecord:
     """Return what one operation costs beyond the operator itself."""
     seconds = 2 * once.seconds - twice.seconds
     per_byte = 2 * once.seconds_per_byte - twice.seconds_per_byte
-    least = _LEAST_LAUNCH * once.seconds
+    least = min(_LEAST_SHARE * once.seconds, _LEAST_SECONDS)
     return TransferRecord(
         min(once.seconds, max(least, seconds)), min(once.seconds_per_byte, max(0.0, per_byte))
     )
