@@ -196,7 +196,7 @@ class _Task:
         devices = prepared.devices
         several = self.automatic and len(devices) > 1
         measures = several and not prepared.mixed.in_float32
-        if several and not measures:
+        if several and not measures and prepared.request.devices == "auto":
             devices = _order_devices(prepared, None)
         devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(
