@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import cache as cached
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Device, Options
 from crosschip.ir import Model
@@ -23,7 +23,6 @@ from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile.assembly import assemble
 from crosschip.runtime.compile.automatic import Automatic
 from crosschip.runtime.compile.devices import caller_devices
-from crosschip.runtime.compile.mixtures import Mixtures
 from crosschip.runtime.compile.preparation import Preparation, engine_settings, prepare
 from crosschip.runtime.compile.programs import cache_entries, cache_word
 from crosschip.runtime.compile.request import CompileRequest
@@ -40,6 +39,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.placement.placement import Placement, place
 from crosschip.runtime.precisions import EXACT, name_in
+
+if TYPE_CHECKING:
+    from crosschip.runtime.compile.mixtures import Mixtures
 
 
 def compile_model(
@@ -252,12 +254,16 @@ class _Task:
             return self._compile_for(replace(compilation, devices=some, requested=requested))
 
         options, store = prepared.request.placement, compilation.store
-        mixtures = None
-        if options.strategy != "order":
-            mixtures = Mixtures(prepared.model, compilation, store, options, build)
+
+        def mixtures() -> Mixtures:
+            # Imported late: a stored choice needs no search.
+            from crosschip.runtime.compile.mixtures import Mixtures
+
+            return Mixtures(prepared.model, compilation, store, options, build)
+
         auto = Automatic(
             prepared.model, devices, prepared.options, store, self.fingerprints,
-            options.words(), mixtures,
+            options.words(), None if options.strategy == "order" else mixtures,
         )  # fmt: skip
         constraints = compilation.constraints
         choice, compiled = auto.choose(
