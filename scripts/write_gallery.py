@@ -61,6 +61,7 @@ GALLERY = (
     ),
     Example("quantized_model", {"ddddocr.onnx": "ddddocr-old"}, "ddddocr"),
     Example("two_devices", {"ppocrv4_rec.onnx": "ppocrv4-rec"}, "rapidocr-onnxruntime"),
+    Example("compare_engines", {"ppocrv4_rec.onnx": "ppocrv4-rec"}, "rapidocr-onnxruntime"),
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.modelling import float32, model_of, outputs_of
 
-from crosschip.bench.agreement import errors_against
+from crosschip.bench.agreement import ErrorMeasure
 from crosschip.ir import Array, DeviceError, Model
 from crosschip.ops.standard.activation import Sigmoid
 from crosschip.ops.standard.arithmetic import Sub
@@ -23,14 +23,15 @@ DIFFERENCE = model_of(lambda b, x: b.add(Sub, b.add(Exp, x), np.float32(8e-6)), 
 def errors(model: Model, off: float, runs: list[Model]) -> float:
     """Against an engine whose first element is off."""
     outputs = outputs_of(model, X)
-    (theirs,) = (value.copy() for value in outputs.values())
-    theirs[0] += np.float32(off)
+    theirs = {name: value.copy() for name, value in outputs.items()}
+    for value in theirs.values():
+        value[0] += np.float32(off)
 
     def run_once(exposed: Model) -> Mapping[str, Array]:
         runs.append(exposed)
         return outputs_of(exposed, X)
 
-    return errors_against({"engine": [theirs]}, outputs, model, X, run_once)["engine"]
+    return ErrorMeasure(model, X, run_once).error(outputs, theirs)
 
 
 @pytest.mark.parametrize("off", [1.5e-7, -1.5e-7])
@@ -65,6 +66,6 @@ def test_a_device_that_does_not_show_what_was_read_is_a_warning(
         raise DeviceError("chip: too many outputs")
 
     outputs = outputs_of(DIFFERENCE, X)
-    theirs = {"engine": [np.ones(4, np.float32)]}
-    assert errors_against(theirs, outputs, DIFFERENCE, X, run_once)["engine"] > 0.5
+    theirs = dict.fromkeys(outputs, np.ones(4, np.float32))
+    assert ErrorMeasure(DIFFERENCE, X, run_once).error(outputs, theirs) > 0.5
     assert "how much rounding explains is not known: chip: too many outputs" in caplog.text

@@ -183,6 +183,7 @@ def test_an_interruption_says_how_to_go_on(means_file: Path, tmp_path: Path) -> 
     command = (means_file, tmp_path / "pictures", "-o", tmp_path / "out", "--batch", "4")
     process = started(*command)
     while not count(tmp_path / "out"):
+        assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)

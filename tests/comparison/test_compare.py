@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from tests.cli.conftest import classifier
 from tests.modelling import DelegatingDevice, chain
 
 import crosschip as cc
-from crosschip.comparison import Comparison, Measurement, errors
-from crosschip.comparison.errors import largest_difference
+from crosschip.comparison import Comparison, Measurement, oracle
+from crosschip.comparison.oracle import Oracle, largest_difference
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Options, Program
 from crosschip.ir import Array, DeviceError, InputError, Model
-from crosschip.ops.standard.activation import Relu, Tanh
+from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime import discovery
 
 SHAPES = {"N": 2, "H": 5}
@@ -34,6 +35,9 @@ class Slow(DelegatingDevice):
         super().__init__(properties, name="slow")
 
     def compile(self, model: Model, options: Options) -> Program:
+        return SlowProgram(model)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
         return SlowProgram(model)
 
 
@@ -50,6 +54,9 @@ class Wrong(DelegatingDevice):
         super().__init__(properties, name="wrong")
 
     def compile(self, model: Model, options: Options) -> Program:
+        return WrongProgram(model)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
         return WrongProgram(model)
 
 
@@ -122,11 +129,12 @@ def test_engines_and_devices_on_one_file(path: Path) -> None:
     assert set(by_label(result)) == {
         *("onnxruntime", "openvino"),
         *("crosschip onnxruntime", "crosschip openvino", "crosschip reference"),
+        "crosschip measured",
     }
     assert (result.model, result.runs) == ("classifier.onnx", 7)
     assert result.inputs == {"image": (2, 3, 5, 8), "shift": (2, 2)}
     medians = [each.timing.median_ms for each in result.timed if each.timing]
-    assert len(medians) == 5
+    assert len(medians) == 6
     assert medians == sorted(medians)
     for each in result.timed:
         assert each.timing is not None
@@ -134,12 +142,13 @@ def test_engines_and_devices_on_one_file(path: Path) -> None:
         assert each.timing.median_ms <= each.timing.p75_ms
         assert each.error is not None
         assert each.error < 1e-5
-        assert each.devices == (() if each.engine else (each.name,))
+        assert (each.devices == ()) == each.engine
+        assert each.devices in ((), (each.name,)) or each.name == "measured"
     baseline = result.baseline
     assert baseline is not None
     assert baseline.engine
     assert result.speed(baseline) == 1
-    assert "NumPy definitions" in result.exact
+    assert result.exact == "the reference (NumPy)"
 
 
 def test_outputs_count_as_exact_if_onnx_computes_the_same(path: Path) -> None:
@@ -149,8 +158,7 @@ def test_outputs_count_as_exact_if_onnx_computes_the_same(path: Path) -> None:
         "shift": generator.standard_normal((1, 2), np.float32),
     }
     model = cc.load(path)
-    exact = errors.reference_outputs(model, inputs)
-    assert exact is not None
+    exact = Oracle(model, inputs, {}, []).outputs
     for name, array in zip(exact, ReferenceEvaluator(classifier()).run(None, inputs), strict=True):
         np.testing.assert_allclose(exact[name], array, rtol=1e-5, atol=1e-6)
     result = cc.compare(path, "onnxruntime", inputs=inputs, engines=[], runs=1, cache=False)
@@ -169,7 +177,7 @@ def test_open_sizes_are_typical_ones(path: Path) -> None:
 def test_a_slow_reference_leaves_the_first_engine(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(errors, "REFERENCE_SECONDS", 0.0)
+    monkeypatch.setattr(oracle, "REFERENCE_SECONDS", 0.0)
     result = cc.compare(path, "openvino", shapes=SHAPES, runs=1, cache=False)
     assert result.exact == "onnxruntime"
     assert by_label(result)["onnxruntime"].error == 0
@@ -197,7 +205,7 @@ def test_who_does_not_run_is_a_row_with_its_reason(install: Install) -> None:
     assert "the compiler of crashing crashed on RELU" in reasons["crashing"]
     assert "the chip is hot" in reasons["hot"]
     assert "TANH: not implemented" in reasons["no-tanh"]
-    assert {each.name for each in result.timed} == {"slow", "no-tanh + slow"}
+    assert {each.name for each in result.timed} == {"slow", "measured", "no-tanh + slow"}
     text = str(result)
     for reason in reasons.values():
         assert f"did not run: {reason}" in text
@@ -208,7 +216,8 @@ def test_mixtures_take_part_if_several_devices_run_operations(install: Install) 
     install(slow=Slow, no_tanh=NoTanh)
     result = cc.compare(chain(Relu, Tanh), ["slow", "no-tanh"], runs=3, cache=False)
     names = {each.name: each.devices for each in result.timed}
-    assert names == {"slow": ("slow",), "no-tanh + slow": ("no-tanh", "slow")}
+    mixed = {"no-tanh + slow": ("no-tanh", "slow")}
+    assert names == {"slow": ("slow",), "measured": ("slow",), **mixed}
     assert all(each.timing and each.timing.best_ms >= 20 for each in result.timed)
 
 
@@ -286,6 +295,37 @@ def test_inputs_of_another_type_are_errors(path: Path) -> None:
         cc.compare(path, "onnxruntime", inputs=inputs, runs=1, cache=False)
 
 
+def test_inputs_of_other_shapes_are_errors(path: Path) -> None:
+    inputs = {
+        "image": np.zeros((1, 3, 4, 9), np.float32),
+        "shift": np.zeros((1, 2), np.float32),
+    }
+    with pytest.raises(InputError, match="image"):
+        cc.compare(path, "onnxruntime", inputs=inputs, runs=1, cache=False)
+
+
+def test_an_engine_whose_runs_fail_is_a_row(tmp_path: Path) -> None:
+    node = helper.make_node("Gather", ["x", "i"], ["y"])
+    graph = helper.make_graph(
+        [node],
+        "gather",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [3]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, [1]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+    )
+    onnx.save(helper.make_model(graph, ir_version=8), tmp_path / "gather.onnx")
+    inputs = {"x": np.zeros(3, np.float32), "i": np.array([7])}
+    result = cc.compare(
+        tmp_path / "gather.onnx", "onnxruntime", inputs=inputs, engines=["onnxruntime"], runs=1,
+        cache=False,
+    )  # fmt: skip
+    assert result.timed == []
+    for each in result.failed:
+        assert "idx=7" in each.reason
+
+
 def test_json_is_plain(path: Path) -> None:
     result = cc.compare(path, "onnxruntime", shapes=SHAPES, engines=["onnxruntime"], runs=2)
     document = json.loads(json.dumps(result.to_json(), allow_nan=False))
@@ -296,6 +336,16 @@ def test_json_is_plain(path: Path) -> None:
         assert row["median_ms"] > 0
         assert row["reason"] == ""
     assert document["machine"]["crosschip"]
+
+
+def test_a_difference_that_rounding_explains_is_no_error() -> None:
+    model, x = chain(Sigmoid), {"x0": np.full(2, -11.7, np.float32)}
+    exact = Oracle(model, x, {}, [])
+    (value,) = exact.outputs.values()
+    for off, error in ((1.5e-7, 0.0), (8e-6, pytest.approx(1, abs=0.2))):
+        outputs = dict.fromkeys(exact.outputs, value + np.float32(off))
+        assert exact.error(outputs) == error
+        assert exact.largest_difference(outputs) == pytest.approx(off, rel=1e-3)
 
 
 @pytest.mark.parametrize(

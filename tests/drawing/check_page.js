@@ -30,6 +30,10 @@
     for (const { points, source, target } of block.routes) {
       for (let index = 1; index < points.length; index++) {
         const [x0, y0] = points[index - 1], [x1, y1] = points[index];
+        const isAfterLevel = index > 1 && points[index - 2][1] === y0 && points[index - 2][0] !== x0;
+        if ((y1 < y0 || isAfterLevel) && Math.abs(x0 - x1) > 0.5) {
+          problems.push(`aslant: ${source.id} to ${target.id}`);
+        }
         if (Math.abs(x0 - x1) > 0.5) continue;
         for (const box of block.children) {
           const [width, height] = size(box);

@@ -357,7 +357,13 @@ def test_costs_here_and_elsewhere(page: Page, tmp_path: Path, placement: Placeme
         "alternatives": [{"device": "reference", "seconds": 6.1e-4, "transfers": 3}],
     }
     transfer = {"operand": "x", "source": "host", "destination": "onnxruntime", "bytes": 64_000}
-    candidate = {"name": "onnxruntime", "predicted_seconds": 2e-3, "seconds": None, "segments": 1}
+    candidate: dict[str, Any] = {
+        "name": "onnxruntime",
+        "predicted_seconds": 2e-3,
+        "seconds": None,
+        "segments": 1,
+    }
+    candidate["reason"] = "there was no time"
     data["costs"] = {
         "blocks": [block],
         "transfers": [transfer | {"seconds": 9e-4, "value": 0}],
@@ -368,7 +374,7 @@ def test_costs_here_and_elsewhere(page: Page, tmp_path: Path, placement: Placeme
     }
     shown(page, tmp_path / "page.html", html_page("costs", data), "open=all")
     summary = page.evaluate("document.getElementById('details').innerText")
-    for text in ("1.50 ms", "64.0 kB", "900 µs", "2.00 ms", "3.00 µs", "5.00 MB"):
+    for text in ("1.50 ms", "64.0 kB", "900 µs", "2.00 ms", "3.00 µs", "5.00 MB", "was no time"):
         assert text in summary
     page.evaluate("crosschip.goTo(crosschip.graph.operations[0].box)")
     details = page.evaluate("document.getElementById('details').innerText")
@@ -402,6 +408,22 @@ def long_model(count: int) -> Model:
     for index, value in enumerate(values[-9:-1]):
         b.output(f"y{index}", value)
     return b.build()
+
+
+def test_values_that_are_read_in_several_columns(page: Page, tmp_path: Path) -> None:
+    """A long graph continues in columns; lines to several boxes in one are led around all boxes."""
+    b = Builder("columns")
+    first = x = b.input("x", float32(4, 8))
+    mask = b.add(Sigmoid, first)
+    operators = [Relu, Tanh, Sigmoid]
+    for index in range(30):
+        for step in range(index % 5 + 1):
+            x = b.add(operators[(index * 7 + step * step) % 3], b.add(Add, x, mask))
+        x = b.add(Add, x, first)
+    b.output("y", x)
+    for model in (b.build(), long_model(300)):
+        shown(page, tmp_path / "page.html", page_of(model, Labels()))
+        assert page.evaluate(CHECK) == []
 
 
 FRAMES = """(async () => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import random
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +24,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
-from tests.modelling import DelegatingDevice, float32, model_of
+from tests.modelling import DelegatingDevice, float32, model_of, python_path
 
 import crosschip
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Options, Program
+from crosschip.hal import Capabilities, Forking, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, InputError, Model, Operand, symbol
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.placement.descriptions import placement_notes
 
 LONG = 60.0
 """Seconds after which a wait counts as hanging."""
@@ -67,6 +70,9 @@ class Simulated(DelegatingDevice):
         self.error: BaseException | None = None
         self.compile_error: BaseException | None = None
         self.open_programs = 0
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), forking=Forking.ALWAYS)
 
     def compile(self, model: Model, options: Options) -> Program:
         super().compile(model, options)
@@ -182,6 +188,8 @@ def test_a_move_is_reported(caplog: pytest.LogCaptureFixture) -> None:
         assert choice.on_calls
         assert choice.order == ["fast", "slow"]
         assert compiled.placement.choice == choice
+        assert compiled.placement.moves == (move,)
+        assert str(move) in placement_notes(compiled.placement)
         assert [segment.device for segment in compiled.placement.segments] == ["fast"]
         assert list(compiled.devices) == ["fast"]
         assert compiled.statistics().calls == move.calls
@@ -595,7 +603,7 @@ def test_a_choice_on_made_up_inputs_is_measured_again_on_calls(tmp_path: Path) -
             assert choice.shapes == {"x": (2, 4)}
             assert sorted(choice.order) == sorted(first.order)
     with crosschip.compile(path, cache=cache) as compiled:
-        assert compiled.report.choice == choice
+        assert compiled.report.choice == first  # which considers mixtures, too
 
 
 SCRIPT = """
@@ -640,3 +648,46 @@ def test_an_interrupted_process_ends(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=LONG)
     assert process.returncode in (1, -signal.SIGINT)
     assert errors.rstrip().endswith(b"KeyboardInterrupt")
+
+
+FORKED = """
+import os, sys
+import numpy as np
+import crosschip as cc
+from crosschip.ops.standard.activation import Relu
+from tests.modelling import chain
+from tests.runtime.test_early_answer import Simulated
+
+first, other = Simulated("first", 1.0), Simulated("other", 2.0)
+other.compile_gate.clear()
+x = np.ones(2, np.float32)
+compiled = cc.compile(chain(Relu), [first, other], wait=False, cache=False)
+compiled(x)
+while not other.compiled:
+    pass
+process = os.fork()
+if not process:
+    assert compiled.wait_for_trials()
+    assert compiled(x).tolist() == [2.0, 2.0]
+    try:
+        cc.compile(chain(Relu), [Simulated("other")], cache=False)
+    except cc.DeviceError as error:
+        assert "forked while another thread" in str(error)
+    else:
+        sys.exit("compiled")
+    compiled.close()
+    sys.exit(0)
+assert os.waitpid(process, 0)[1] == 0
+other.compile_gate.set()
+assert compiled.wait_for_trials()
+compiled.close()
+"""
+
+
+def test_a_forked_process_keeps_away_from_a_device_that_was_being_compiled_for() -> None:
+    environment = {**os.environ, "PYTHONPATH": python_path()}
+    command = [sys.executable, "-c", FORKED]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=LONG, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from crosschip.bench.agreement import errors_against
+from crosschip.bench.agreement import ErrorMeasure
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.results import OURS, Benchmark
 from crosschip.bench.timing import Timing, interleave
@@ -42,6 +42,7 @@ def command(
     A file that `crosschip compile` wrote is timed without compiling, and without engines.
     """
     peers: dict[str, PeerRun] = {}
+    errors: dict[str, float] = {}
     if looks_like_shipped_file(model):
         limits = _options.budget(compilation.budget)
         compiled = load_compiled_file(
@@ -70,8 +71,10 @@ def command(
     with compiled:
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         outputs = compiled.run(inputs)
-        theirs = {engine: run() for engine, run in peers.items()}
-        errors = errors_against(theirs, outputs, loaded, inputs, run_once) if theirs else {}
+        theirs = {engine: dict(zip(outputs, run(), strict=True)) for engine, run in peers.items()}
+        if theirs:
+            measure = ErrorMeasure(loaded, inputs, run_once)
+            errors = {name: measure.error(outputs, exact) for name, exact in theirs.items()}
     timings = {name: Timing.of(times) for name, times in seconds.items()}
     result = Benchmark(str(model), runs, threads, timings, errors, _not_finite(outputs))
     if as_json:

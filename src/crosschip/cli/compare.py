@@ -44,7 +44,7 @@ def command(
 
     Each engine runs the file itself. Each device runs the model alone and, if several then share
     the operations, before the others. All run in turns on the same inputs. Errors are against the
-    operators' NumPy definitions, or against the first engine if these would take too long.
+    `reference` device, or against the first engine if that would take too long.
     """
     if out is not None:
         check_picture_file(out)

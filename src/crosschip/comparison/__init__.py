@@ -2,7 +2,7 @@
 
 - `comparison`: the public function `compare`.
 - `competitors`: opens the engines, and compiles for the devices and mixtures.
-- `errors`: the outputs that count as exact, and the errors against them.
+- `oracle`: the outputs that count as exact, and the errors against them.
 - `results`: the times and errors, which print as tables and show in notebooks.
 - `picture`: draws them as SVG.
 """

@@ -10,14 +10,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crosschip.accuracy.error import error_of
 from crosschip.bench.peers import peers_for
 from crosschip.bench.timing import Timing, interleave
 from crosschip.comparison.competitors import (
@@ -28,8 +26,8 @@ from crosschip.comparison.competitors import (
     open_devices,
     open_engines,
 )
-from crosschip.comparison.errors import largest_difference, reference_outputs
-from crosschip.comparison.results import Comparison, Measurement
+from crosschip.comparison.oracle import Oracle
+from crosschip.comparison.results import Comparison
 from crosschip.hal import Sizes
 from crosschip.hal.capabilities import processor
 from crosschip.importers import load
@@ -37,10 +35,10 @@ from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.shape_binding import shapes_and_sizes
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.passes.specialize import Specialize
-from crosschip.progress import task
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.cache.store import CacheArgument
 from crosschip.runtime.compile.front_door import compile as compile_model
+from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import base_name
 from crosschip.runtime.inputs import random_inputs
@@ -78,8 +76,8 @@ def compare(
 
     Args:
         model: as for `crosschip.compile`; engines take part if it is a path.
-        devices: names of devices, each of which runs the model alone, and in mixtures; `"auto"` for
-            all but `reference`, and for what `crosschip.compile` selects.
+        devices: names of devices, each of which runs the model alone, in mixtures, and in the
+            placement of least measured time; `"auto"` for all but `reference`.
         inputs: arrays for inputs, by name; the others are random.
         shapes: shapes of random inputs or single sizes by name; typical ones where left out.
         engines: names of engines; those that are installed and read the file if `None`, an empty
@@ -102,9 +100,13 @@ def compare(
     loaded = model if isinstance(model, Model) else load(model, budget=budget)
     arrays = _inputs(loaded, inputs or {}, shapes or {}, seed)
     fixed = {name: np.shape(array) for name, array in arrays.items()}
-    compile = partial(
-        compile_model, loaded, shapes=fixed, cache=cache, configuration=settings, budget=budget
-    )
+
+    def compile(devices: str | Sequence[str], strategy: str | None) -> CompiledModel:
+        return compile_model(
+            loaded, devices, placement=strategy, shapes=fixed, cache=cache, configuration=settings,
+            budget=budget,
+        )  # fmt: skip
+
     with ExitStack() as stack:
         competitors: list[Competitor] = []
         if isinstance(model, str | os.PathLike):
@@ -116,16 +118,23 @@ def compare(
         count = _count(ready, runs, seconds)
         times = interleave(ready, count)
         outputs = {label: run() for label, run in ready.items()}
-    exact, label = _exact(loaded, arrays, outputs)
-    measurements = [
-        _measured(measurement, times.get(measurement.label), outputs, exact)
-        for measurement, _ in competitors
-    ]
+        oracle = Oracle(loaded, arrays, outputs, names)
+        measurements = [
+            replace(
+                measurement,
+                timing=Timing.of(times[measurement.label]),
+                error=oracle.error(outputs[measurement.label]),
+                largest_difference=oracle.largest_difference(outputs[measurement.label]),
+            )
+            if run is not None
+            else measurement
+            for measurement, run in competitors
+        ]
     measurements.sort(key=lambda each: each.timing.median_ms if each.timing else math.inf)
     return Comparison(
         _title(model, loaded),
         tuple(measurements),
-        label,
+        oracle.name,
         fixed,
         count,
         settings.threads,
@@ -164,35 +173,6 @@ def _count(competitors: Mapping[str, Run], runs: int, seconds: float) -> int:
         run()
     once = time.perf_counter() - start
     return min(runs, max(_LEAST_RUNS, int(seconds / max(once, 1e-9))))
-
-
-def _exact(
-    model: Model, inputs: Mapping[str, Any], outputs: Mapping[str, Mapping[str, Any]]
-) -> tuple[Mapping[str, Any], str]:
-    """Return the outputs that count as exact, and what computed them."""
-    with task("computing exact outputs"):
-        exact = reference_outputs(model, inputs)
-    if exact is not None:
-        return exact, "the operators' NumPy definitions (reference)"
-    label = next(iter(outputs), "")
-    return outputs.get(label, {}), label
-
-
-def _measured(
-    measurement: Measurement,
-    seconds: list[float] | None,
-    outputs: Mapping[str, Mapping[str, Any]],
-    exact: Mapping[str, Any],
-) -> Measurement:
-    if seconds is None:
-        return measurement
-    computed = outputs[measurement.label]
-    return replace(
-        measurement,
-        timing=Timing.of(seconds),
-        error=error_of([computed], [exact]),
-        largest_difference=largest_difference(computed, exact),
-    )
 
 
 def _title(source: Any, model: Model) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import wrap
 
 from crosschip.accuracy.error import UNIT
 from crosschip.bench.timing import Timing
+from crosschip.comparison.competitors import AUTO, MEASURED
 from crosschip.comparison.results import Comparison, Measurement, error_text
 from crosschip.drawing.chart import Axis, line, point_label
 from crosschip.drawing.page import GRID, INK, LINE, MUTED, TRANSFER, page
@@ -20,6 +22,9 @@ _SUFFIXES = (".svg", PNG)
 
 _WIDTH, _MARGIN, _TOP, _ROW, _BAR, _NOTE = 1000, 32, 142, 42, 22, 19
 _SIZE, _SMALL, _TITLE = 13, 11.5, 22
+_NOTE_LENGTH = 125
+"""The maximum number of characters of a line below the chart."""
+
 _LONGEST_LABEL, _TIME_WIDTH, _SPEED_WIDTH, _ERROR_WIDTH = 300, 84, 96, 84
 
 _ENGINE, _DEVICE, _CHOICE = "#a9b4bf", "#8cc0ea", "#2e80c4"
@@ -47,9 +52,10 @@ def picture(comparison: Comparison, title: str = "") -> str:
         elements += _row(comparison, measurement, label, axis, _TOP + _ROW * index)
     y = bottom + 58.0
     for note in _notes(comparison):
-        text = shorten(note, _WIDTH - 2 * _MARGIN, _SMALL)
-        elements.append(text_element(_MARGIN, y, text, _SMALL, fill=MUTED, style="quiet"))
-        y += _NOTE
+        for text in wrap(note, _NOTE_LENGTH, max_lines=2, placeholder=" …"):
+            shown = shorten(text, _WIDTH - 2 * _MARGIN, _SMALL)
+            elements.append(text_element(_MARGIN, y, shown, _SMALL, fill=MUTED, style="quiet"))
+            y += _NOTE
     return page(_WIDTH, y + 6, elements)
 
 
@@ -106,7 +112,7 @@ def _heading(comparison: Comparison, title: str) -> Iterator[str]:
     for colour, meaning in (
         (_ENGINE, "engine itself, on the same file"),
         (_DEVICE, "crosschip on one device"),
-        (_CHOICE, "crosschip, its choice or a mixture"),
+        (_CHOICE, "crosschip, by measurement or mixed"),
     ):
         if colour in used:
             yield _rectangle(left, 98, 12, 12, colour)
@@ -117,7 +123,8 @@ def _heading(comparison: Comparison, title: str) -> Iterator[str]:
 def _colour(measurement: Measurement) -> str:
     if measurement.engine:
         return _ENGINE
-    return _CHOICE if measurement.name == "auto" or len(measurement.devices) > 1 else _DEVICE
+    chosen = measurement.name in (AUTO, MEASURED) or len(measurement.devices) > 1
+    return _CHOICE if chosen else _DEVICE
 
 
 def _axis(axis: Axis, bottom: float) -> Iterator[str]:
@@ -237,7 +244,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         f"upper quartile; {threads}{arithmetic}."
     )
     if comparison.exact:
-        yield f"Error against {comparison.exact}: {UNIT}."
+        yield f"Error against {comparison.exact}: {UNIT}; 0 if rounding explains it."
     for measurement in comparison.failed:
         label = shorten(measurement.label, _LONGEST_LABEL, _SMALL)
         yield f"{label} did not run: {measurement.short_reason}"

@@ -190,7 +190,7 @@ class Comparison:
         if self.baseline:
             yield f"times as fast: as {self.baseline.label}"
         if self.exact:
-            yield f"error against {self.exact}: {UNIT}"
+            yield f"error against {self.exact}: {UNIT}; 0 if rounding explains the difference"
         if self.machine:
             yield ", ".join(f"{name} {text}".strip() for name, text in self.machine.items())
 

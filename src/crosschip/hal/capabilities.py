@@ -67,7 +67,7 @@ def processor() -> str:
     return "\n".join([platform.system(), platform.machine(), platform.processor()])
 
 
-SCHEDULING = frozenset({"threads", "performance", "in_flight"})
+SCHEDULING = frozenset({"threads", "performance", "in_flight", "alternates"})
 """The fields of `Options` that affect how a program runs but not what it computes."""
 
 
@@ -129,7 +129,7 @@ class Capabilities:
             program may use the view while it lives. Then a cached program is neither copied nor
             read ahead, and processes share its memory.
         settable_at_load: the fields of `Options` that may differ when a saved program is loaded:
-            any of `threads`, `performance` and `in_flight`.
+            any of `threads`, `performance`, `in_flight` and `alternates`.
         forking: whether its programs run after a fork; other runs are rejected.
     """
 

@@ -83,6 +83,8 @@ class Options:
         sizes: the dynamic dimensions.
         performance: the trade-off between speed and power. A device applies it as far as its engine
             supports it (`Device.modes`); `threads` and the device's properties take precedence.
+        alternates: whether programs of other devices run between the runs of a program. Idle
+            threads should not wait in loops then, since they would take cores of the others.
     """
 
     precision: Precision = Precision.FLOAT32
@@ -90,6 +92,7 @@ class Options:
     in_flight: int = 1
     sizes: Sizes = field(default=Sizes())
     performance: Performance = Performance.NONE
+    alternates: bool = False
 
     @property
     def threads_each(self) -> int | None:

@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 
 from crosschip.hal import Buffer
-from crosschip.ir import Array
 from crosschip.runtime.choice import ShapeKey
 
 _MOST_SAMPLES = 16
 """The maximum number of samples, each with other shapes."""
 
 _MOST_BYTES = 1 << 25
-"""The maximum size of a sample; larger inputs are not copied, since that would delay a call."""
+"""The maximum size of a copy; of larger inputs, only the shapes are kept, to delay no call."""
 
 FAR = 4
 """The factor by which a size must differ for shapes to be far from each other."""
+
+
+Sample = tuple[ShapeKey, list[Any] | None]
+"""The shapes and the values of the inputs of a call, in order; `None` for large ones."""
 
 
 class CallSamples:
@@ -36,20 +39,19 @@ class CallSamples:
 
     def __init__(self, on_far: Callable[[], None]) -> None:
         self._on_far = on_far
-        self._samples: OrderedDict[ShapeKey, list[Any]] = OrderedDict()
+        self._samples: OrderedDict[ShapeKey, list[Any] | None] = OrderedDict()
         self._lock = threading.Lock()
         self.tested: list[ShapeKey] = []
 
     def add(self, values: Sequence[Any]) -> None:
         """Add the inputs of a call, in order, unless there is a sample of their shapes."""
         shapes = shape_key(values)
-        if sum(getattr(value, "nbytes", 0) for value in values) > _MOST_BYTES:
-            return
+        is_large = sum(getattr(value, "nbytes", 0) for value in values) > _MOST_BYTES
         with self._lock:
             if shapes in self._samples:
                 self._samples.move_to_end(shapes)
                 return
-            self._samples[shapes] = [_copy(value) for value in values]
+            self._samples[shapes] = None if is_large else [_copy(value) for value in values]
             if len(self._samples) > _MOST_SAMPLES:
                 self._samples.popitem(last=False)
         if all(is_far(shapes, other) for other in self.tested):
@@ -59,8 +61,8 @@ class CallSamples:
         """Return whether the shapes of a sample are far from all measured ones."""
         return any(all(is_far(shapes, other) for other in measured) for shapes, _ in self.recent())
 
-    def recent(self) -> list[tuple[ShapeKey, list[Array]]]:
-        """Return the samples with their shapes, the oldest first."""
+    def recent(self) -> list[Sample]:
+        """Return the samples, the oldest first."""
         with self._lock:
             return list(self._samples.items())
 

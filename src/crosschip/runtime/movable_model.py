@@ -86,12 +86,12 @@ class MovableModel(TrackedRuns):
             new.count_copies(self.copies)
             new.signature.observe = old.signature.observe
             self._before = new.segment_statistics()
+            moves = (*self.report.moves, move)
             self.report = replace(
-                other.report,
-                milliseconds=self.report.milliseconds,
-                choice=choice,
-                moves=(*self.report.moves, move),
+                other.report, milliseconds=self.report.milliseconds, choice=choice, moves=moves
             )
+            placement = new.details.placement()
+            placement.choice, placement.moves = choice, moves
             self._retired.append(Retired(old))
             self._executable = new
         return True

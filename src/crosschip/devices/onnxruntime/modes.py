@@ -31,6 +31,8 @@ def settings(options: Options, properties: Mapping[str, str]) -> Mapping[str, st
     each = options.threads_each
     if each is not None and (each == options.threads or not 0 < int(result[THREADS]) < each):
         result[THREADS] = str(each)
+    if options.alternates:
+        result[SPINNING] = "0"
     if "spinning" in properties:
         result[SPINNING] = str(int(properties["spinning"] != "0"))
     return result

@@ -213,7 +213,8 @@ class Columns {
     for (let index = 1; index < path.length - 1; index++) {
       const slot = path[index];
       points.push([slot.x + 2, slot.top], [slot.x + 2, slot.bottom]);
-      if (slot.bridges?.has(path[index + 1])) points.push(...slot.bridges.get(path[index + 1]));
+      const bridge = slot.bridges?.get(path[index + 1]) ?? [];
+      points.push(...bridge.map((point) => [...point]));
     }
     points.push([link.end, path.at(-1).top]);
     return points;

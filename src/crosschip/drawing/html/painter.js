@@ -53,6 +53,7 @@ class Painter {
 
   #open(box, window) {
     const { context, theme } = this;
+    context.globalAlpha = 1;
     context.fillStyle = theme.block;
     roundRect(context, box.x, box.y, box.width, box.height, 6);
     context.fill();
@@ -80,7 +81,8 @@ class Painter {
     const { context, theme } = this;
     const groups = [...box.devices];
     const only = groups.length === 1 ? groups[0][0] : null;
-    context.globalAlpha = this.#isDimmed(box.hits, only) ? 0.25 : 1;
+    const isDimmed = box !== this.state.selected && this.#isDimmed(box.hits, only);
+    context.globalAlpha = isDimmed ? 0.25 : 1;
     const width = box.shownWidth;
     // Two edges behind it say that there is more inside.
     context.fillStyle = theme.block;
@@ -90,7 +92,6 @@ class Painter {
     context.fill();
     context.stroke();
     const device = only === null ? null : this.graph.devices[only];
-    if (box === this.state.selected) context.globalAlpha = 1;
     context.fillStyle = device?.colour ?? theme.header;
     context.strokeStyle = device ? this.edges[only] : theme.line;
     roundRect(context, box.x, box.y, width, box.height, 6);
@@ -99,11 +100,13 @@ class Painter {
     if (only === null) this.#shares(box, groups, width);
     else if (box.shown) this.#heat(box.shown, box.x + 6, box.y + box.height - 6, width - 12, 3);
     if (this.#fits(FONT)) {
-      context.fillStyle = device ? "#111820" : theme.ink;
+      const onColour = device && !isDimmed;
+      if (isDimmed) context.globalAlpha = 0.6;
+      context.fillStyle = onColour ? "#111820" : theme.ink;
       context.font = FONTS.bold;
       context.fillText(`▸ ${box.label}`, box.x + 8, box.y + 13);
       context.font = FONTS.small;
-      context.fillStyle = device ? "#38434f" : theme.quiet;
+      context.fillStyle = onColour ? "#38434f" : theme.quiet;
       context.fillText(box.detail, box.x + 20, box.y + 28);
       this.#right(box.time, box.x + width - 8, box.y + 28);
     }
@@ -172,11 +175,13 @@ class Painter {
       x += width - 2;
     }
     if (this.#fits(FONT)) {
+      const onColour = device && !isDimmed;
+      if (isDimmed) context.globalAlpha = 0.6;
       context.font = FONTS.row;
-      context.fillStyle = device ? "#111820" : theme.ink;
+      context.fillStyle = onColour ? "#111820" : theme.ink;
       context.fillText(box.label, x + PAD - 2, middle);
       context.font = FONTS.small;
-      context.fillStyle = device ? "#38434f" : theme.quiet;
+      context.fillStyle = onColour ? "#38434f" : theme.quiet;
       this.#right(box.detail, box.x + box.shownWidth - PAD + 2, middle);
     }
   }

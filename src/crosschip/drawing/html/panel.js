@@ -97,16 +97,16 @@ class Panel {
     parts.push(bar);
     const segments = (index) => data.segments.filter((segment) => segment.device === index);
     const memory = data.costs?.memory ?? {};
-    const columns = ["device", "#operations", "#share", "#segments", ...(data.profile ? ["#time"] : []),
-      ...(Object.keys(memory).length ? ["#memory"] : [])];
+    const columns = ["device", "#operations", "#share", "#segments", ...(data.profile ? ["#time"] : [])];
     parts.push(table(columns,
       graph.devices.map((device, index) => [
         this.#deviceName(device.name), device.operations.toLocaleString("en"),
         `${((100 * device.operations) / Math.max(total, 1)).toFixed(1)} %`,
         segments(index).length || "",
         ...(data.profile ? [this.#segmentTime(device, segments(index))] : []),
-        ...(device.name in memory ? [byteCount(memory[device.name])] : []),
       ])));
+    const bytes = Object.entries(memory).map(([name, count]) => `${name} ${byteCount(count)}`);
+    if (bytes.length) parts.push(element("p", "", `memory of weights and tensors: ${bytes.join(", ")}`));
     if (data.problem) parts.push(element("p", "problem", data.problem));
     parts.push(...data.notes.map((note) => element("p", "", note)));
     parts.push(...this.#times(), ...this.#slowest(), ...this.#segmentTable(), ...this.#transferTable());
@@ -143,8 +143,8 @@ class Panel {
     if (costs?.candidates.length) {
       parts.push(element("h2", "", "Placements that were compared"));
       parts.push(table(["placement", "#predicted", "#measured", "#segments"], costs.candidates.map((each) =>
-        [each.name, duration(each.predicted_seconds),
-          each.seconds === null ? (each.reason || "") : duration(each.seconds), each.segments])));
+        [[each.name, element("div", "quiet", each.reason)], duration(each.predicted_seconds),
+          each.seconds === null ? "" : duration(each.seconds), each.segments])));
     }
     return parts;
   }
@@ -209,7 +209,8 @@ class Panel {
     if (this.data.decisions.inFloat.includes(operation.name)) {
       parts.push(element("p", "", "computes in float32, by the mixed precision"));
     }
-    parts.push(...this.#verdicts(operation), ...this.#costs(operation), ...this.#operands(operation));
+    parts.push(...this.#verdicts(operation), ...this.#costs(operation),
+      ...this.#quirks(operation), ...this.#operands(operation));
     if (operation.origin) {
       parts.push(element("h2", "", "In the file"), element("p", "quiet", operation.origin));
     }
@@ -236,6 +237,15 @@ class Panel {
       }
     }
     return [element("h2", "", "Why there"), table(["device", "", "reason"], rows)];
+  }
+
+  /** What the engine computes wrong, and the device avoids, for operators of this type. */
+  #quirks(operation) {
+    const here = this.graph.device(operation)?.name;
+    const quirks = this.data.quirks?.[here]?.[operation.type] ?? [];
+    if (!quirks.length) return [];
+    return [element("h2", "", "Quirks avoided"),
+      element("ul", "", ...quirks.map((text) => element("li", "quiet", text)))];
   }
 
   /** The block of control flow around a box; `null` for none. */

@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from crosschip.hal import Device
-from crosschip.ir import InputError, Model, UnsupportedError
+from crosschip.ir import Error, Model, UnsupportedError
 from crosschip.ir.bodies import walk_constants
 from crosschip.ir.closing import Closing
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.store import Store
-from crosschip.runtime.choice import Choice, Trial
+from crosschip.runtime.choice import Choice, ShapeKey, Trial
 from crosschip.runtime.compile.automatic import Automatic, partial_trial
 from crosschip.runtime.compile.preparation import Preparation, load_model, prepare_loaded
 from crosschip.runtime.compile.request import CompileRequest
@@ -27,7 +27,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.plans.plans import Plans
-from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
+from crosschip.runtime.shapes.shape_search import ShapeSearch
 
 
 class Candidates(Closing):
@@ -41,9 +41,9 @@ class Candidates(Closing):
         plans: stores the plan; `None` if the model can have none.
 
     Attributes:
-        all_names: the names of all devices, in the order of the request.
         names: the names of the devices that are tried, those first that are expected to be ready
-            first; without `reference`, which is slower than any engine.
+            first.
+        slow_names: the names of devices that are not tried, as they are slower than any engine.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Candidates(Closing):
         self._prepared: dict[str, Preparation] = {}
         self._owned = ExitStack()
         self._lock = threading.Lock()
-        self.all_names = tuple(devices)
         fast = [name for name in devices if base_name(name) != SLOWEST]
+        self.slow_names = [name for name in devices if base_name(name) == SLOWEST]
         self.names = sorted(fast, key=lambda name: _startup_seconds(devices[name]))
 
     @classmethod
@@ -146,22 +146,27 @@ class Candidates(Closing):
         for name in self._arguments:
             try:
                 opened.update(self._open(name).devices)
-            except (InputError, UnsupportedError):
-                raise
-            except Exception:  # reported by `build`
+            except Error:  # reported by `build`
                 continue
         options = next(iter(self._prepared.values())).options
         return Automatic(self.model, opened, options, self._store, self._fingerprints)
 
-    def made_up_inputs(self) -> tuple[Shapes, Mapping[str, Any]]:
-        """Return usual shapes of the inputs, by name, and random inputs.
+    def random_inputs(self, shapes: ShapeKey | None) -> list[Any]:
+        """Return random inputs of the model, in order.
+
+        Args:
+            shapes: the shape of each input, in order; `None` for usual ones.
 
         Raises:
             InputError: inputs cannot be generated.
         """
-        options = next(iter(self._prepared.values())).options
-        shapes = ShapeSearch(self.model, options.sizes).first()
-        return shapes, random_inputs(self.model, shapes)
+        if shapes is None:
+            options = next(iter(self._prepared.values())).options
+            by_name = ShapeSearch(self.model, options.sizes).first()
+        else:
+            by_name = dict(zip(self.model.inputs, shapes, strict=True))
+        inputs = random_inputs(self.model, by_name)
+        return [inputs[name] for name in self.model.inputs]
 
     def save_plan(self, compiled: CompiledModel, choice: Choice) -> None:
         """Store a plan, with which later compilations begin with the chosen device."""

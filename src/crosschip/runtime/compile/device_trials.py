@@ -15,20 +15,18 @@ import os
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from weakref import finalize, ref
 
 from crosschip.ir import Error
-from crosschip.runtime.call_samples import CallSamples, shape_key
+from crosschip.runtime.call_samples import CallSamples, Sample, shape_key
 from crosschip.runtime.choice import Choice, Move, ShapeKey, Trial
 from crosschip.runtime.compile.candidates import Candidates
 from crosschip.runtime.compile.first_ready import Built, FirstReady
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.lifetime import start_engine_thread
-from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.short_turns import short_turns
 
 FASTER = 0.97
@@ -42,6 +40,9 @@ _FIRST_CALL_SECONDS = 1.0
 
 _SAMPLE_SECONDS = 10.0
 """The time to wait for a call to measure on, for a model with dynamic sizes."""
+
+_SAMPLES_SECONDS = 1.0
+"""The time that the runs on all samples may take together on the present device."""
 
 _GIVE_WAY_SECONDS = 0.02
 """The time that a run of a measurement waits for a moment without calls."""
@@ -92,6 +93,7 @@ class DeviceTrials:
         self._failed: dict[str, Trial] = {}
         self._built: dict[str, CompiledModel] = {}
         self._rounds = 0
+        self._is_trying = False
         self._is_measuring = False
         self._has_turn = False
         self._lock = threading.RLock()
@@ -108,9 +110,9 @@ class DeviceTrials:
         finalize(compiled, self.release)
 
     def start(self) -> None:
-        """Begin, unless the device was chosen by measurement for calls like those to come."""
+        """Begin, unless a choice led to the device, which only calls can change."""
         self._start = time.monotonic()
-        if not self._samples.tested:
+        if self._reads_choice:
             self._begin()
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -128,8 +130,7 @@ class DeviceTrials:
     @property
     def devices_in_use(self) -> Collection[str]:
         """The names of the devices that are compiled for or measured at present."""
-        thread = self._thread
-        if thread is None or not thread.is_alive():
+        if not self._is_trying:
             return ()
         return [n for n in self._candidates.names if self._is_measuring or n != self._device]
 
@@ -139,20 +140,26 @@ class DeviceTrials:
         self._stop.set()
         self._lock = threading.RLock()
         self._thread = None
+        self._is_trying = False
         self._samples.after_fork()
 
     def _begin(self) -> None:
         """Begin a round of trials, unless one is in progress or there have been enough."""
         with self._lock:
-            alive = self._thread is not None and self._thread.is_alive()
-            if alive or self._stop.is_set() or self._rounds >= MOST_ROUNDS:
+            if self._is_trying or self._stop.is_set() or self._rounds >= MOST_ROUNDS:
                 return
+            thread = threading.Thread(target=self._work, name="crosschip trials", daemon=True)
+            try:
+                start_engine_thread(thread)
+            except RuntimeError:  # there can be no more threads: the process is ending
+                return
+            self._is_trying = True
             self._rounds += 1
-            self._thread = threading.Thread(target=self._work, name="crosschip trials", daemon=True)
-            with suppress(RuntimeError):  # there can be no more threads: the process is ending
-                start_engine_thread(self._thread)
+            self._thread = thread
 
     def _work(self) -> None:
+        with self._lock:  # until the state of the round is set
+            pass
         try:
             if self._rounds == 1:
                 self._await_call()
@@ -171,6 +178,8 @@ class DeviceTrials:
         finally:
             self._release_turn()
             self._close_built()
+            self._others.join()
+            self._is_trying = False
             if self._compiled() is None:
                 self._candidates.close()
 
@@ -198,6 +207,7 @@ class DeviceTrials:
             if first != self._device:
                 self._add(first, self._build(first))
             if first not in self._failed:
+                self._samples.tested += stored.call_shapes
                 self._settle(stored)
                 return
         self._compile_others()
@@ -205,6 +215,7 @@ class DeviceTrials:
         samples = self._await_samples()
         self._take_turn()
         choice = self._measure(samples)
+        self._samples.tested += [shapes for shapes, _ in samples]
         choice = replace(choice, trials=tuple(automatic.rank(choice.trials)))
         choice = self._prefer_present(choice)
         automatic.store_choice(choice)
@@ -241,8 +252,8 @@ class DeviceTrials:
         else:
             raise result
 
-    def _await_samples(self) -> list[tuple[ShapeKey, list[Any]]]:
-        """Return samples of calls with their shapes.
+    def _await_samples(self) -> list[Sample]:
+        """Return samples of calls.
 
         For a model with dynamic sizes, wait for a call, up to a limit.
         """
@@ -251,36 +262,52 @@ class DeviceTrials:
             self._pause(_POLL_SECONDS)
         return self._samples.recent()
 
-    def _measure(self, samples: Sequence[tuple[ShapeKey, list[Any]]]) -> Choice:
+    def _measure(self, samples: Sequence[Sample]) -> Choice:
         """Measure the devices on samples of calls, or on random inputs if there are none.
 
         Raises:
             InputError: there are no samples, and inputs cannot be generated.
         """
         trials = {**self._failed, self._device: Trial(self._device, whole=True)}
-        if SLOWEST in self._candidates.all_names:
-            trials[SLOWEST] = Trial(SLOWEST, reason="slower than any engine")
+        for name in self._candidates.slow_names:
+            trials[name] = Trial(name, reason="slower than any engine")
         if not self._built:
             self._rounds = MOST_ROUNDS
             return Choice(tuple(trials.values()), {})
-        names = list(self._model().inputs)
-        call_shapes = tuple(shapes for shapes, _ in samples)
-        if not samples:
-            _, inputs = self._candidates.made_up_inputs()
-            values = [inputs[name] for name in names]
-            samples = [(shape_key(values), values)]
         runs = {self._device: self._model().executable.execute}
         runs |= {name: built.executable.execute for name, built in self._built.items()}
         self._is_measuring = True
         try:
-            values_of_samples = (values for _, values in samples)
-            trials |= measure(runs, *values_of_samples, before_run=self._give_way)
+            usable = self._usable(samples)
+            inputs = usable or [self._candidates.random_inputs(None)]
+            trials |= measure(runs, *inputs, before_run=self._give_way)
         finally:
             self._is_measuring = False
         self._check()
-        largest = max((shapes for shapes, _ in samples), key=_elements)
-        shapes = dict(zip(names, largest, strict=True))
+        largest = max(map(shape_key, inputs), key=_elements)
+        shapes = dict(zip(self._model().inputs, largest, strict=True))
+        call_shapes = tuple(shapes for shapes, _ in samples) if usable else ()
         return Choice(tuple(trials.values()), shapes, call_shapes=call_shapes)
+
+    def _usable(self, samples: Sequence[Sample]) -> list[list[Any]]:
+        """Return the inputs of the latest samples that together take little time.
+
+        Calls that fail are left out.
+        """
+        execute, usable, seconds = self._model().executable.execute, [], 0.0
+        for shapes, values in reversed(samples):
+            inputs = values or self._candidates.random_inputs(shapes)
+            self._give_way()
+            begin = time.perf_counter()
+            try:
+                execute(inputs)
+            except Error:
+                continue
+            usable.append(inputs)
+            seconds += time.perf_counter() - begin
+            if seconds > _SAMPLES_SECONDS:
+                break
+        return usable
 
     def _prefer_present(self, choice: Choice) -> Choice:
         """Put the present device first, unless another is clearly faster."""
@@ -295,12 +322,10 @@ class DeviceTrials:
     def _settle(self, choice: Choice) -> None:
         """Move to the first device of a choice if it is another one; store a plan."""
         model, winner = self._model(), self._built.pop(choice.order[0], None)
-        self._samples.tested += choice.call_shapes
         if winner is None:
             model.placement.choice = choice
             model.report = replace(model.report, choice=choice)
         else:
-            winner.placement.choice = choice
             move = self._move(choice)
             if not model.move_to(winner, choice, move):
                 self._built[choice.order[0]] = winner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from crosschip.ir import Model
@@ -42,7 +43,10 @@ def compile_first(
             candidates.load()
             first = ready.first()
     except BaseException:
-        candidates.close()
+        if ready.is_active:  # and cannot be interrupted
+            threading.Thread(target=_close, args=(ready, candidates), daemon=True).start()
+        else:
+            candidates.close()
         raise
     if first is None:
         candidates.close()
@@ -51,6 +55,12 @@ def compile_first(
     log(messages(compiled.placement))
     _try_others(compiled, device, candidates, ready)
     return compiled
+
+
+def _close(ready: FirstReady, candidates: Candidates) -> None:
+    """Close the devices when no compilation for them is in progress."""
+    ready.join()
+    candidates.close()
 
 
 def begin_trials(

@@ -40,6 +40,7 @@ class FirstReady:
         self._waiting = deque(names)
         self._queue: SimpleQueue[tuple[str, Built]] = SimpleQueue()
         self._active: set[str] = set()
+        self._threads: list[threading.Thread] = []
         self._abandoned = False
         self._lock = threading.Lock()
         self.results: dict[str, Built] = {}
@@ -108,6 +109,16 @@ class FirstReady:
             if isinstance(result, CompiledModel):
                 result.close()
 
+    @property
+    def is_active(self) -> bool:
+        """Whether a compilation that was begun is in progress."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def join(self) -> None:
+        """Wait for the ends of the compilations that were begun."""
+        for thread in self._threads:
+            thread.join()
+
     def _next_result(self, seconds: float | None) -> tuple[str, Built] | None:
         """Wait for the end of a compilation; return `None` after a number of seconds."""
         try:
@@ -125,9 +136,9 @@ class FirstReady:
         self._active.add(name)
         # With the context, in which the files that are read are recorded.
         run, title = copy_context().run, f"crosschip compiling for {name}"
-        start_engine_thread(
-            threading.Thread(target=run, args=(self._work, name), name=title, daemon=True)
-        )
+        thread = threading.Thread(target=run, args=(self._work, name), name=title, daemon=True)
+        start_engine_thread(thread)
+        self._threads.append(thread)
 
     def _work(self, name: str) -> None:
         result = self._build(name)

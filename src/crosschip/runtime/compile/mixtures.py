@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from crosschip.ir import BudgetError, Error, InputError, Model
+from crosschip.ir import BudgetError, Error, Model
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice, Mixture
@@ -33,7 +33,7 @@ from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.queries import ModelQueries
 from crosschip.runtime.placement.search.alternatives import alternatives
-from crosschip.runtime.placement.search.problem import InfeasibleError, PlacementProblem, Solution
+from crosschip.runtime.placement.search.problem import PlacementProblem, Solution
 from crosschip.runtime.placement.search.solver import solve
 from crosschip.runtime.shapes.shape_search import ShapeSearch
 
@@ -45,6 +45,9 @@ LEAST_MILLISECONDS = 0.3
 
 _TRIED = 3
 """The maximum number of mixtures that are compiled and measured whole."""
+
+_FIRST_RUNS = 4
+"""The number of runs of a model that only one device runs, to learn how long it takes."""
 
 _SOLUTIONS = 8
 """The number of placements that are searched, among which mixtures are selected."""
@@ -126,9 +129,7 @@ class Mixtures:
         if choice.problem:
             return choice.problem
         milliseconds = choice.trials[0].milliseconds
-        if milliseconds is not None and milliseconds < LEAST_MILLISECONDS:
-            return f"a run takes {milliseconds:.3g} ms, about as long as a transfer"
-        return ""
+        return "" if milliseconds is None else _too_short(milliseconds)
 
     def _try(
         self,
@@ -142,13 +143,15 @@ class Mixtures:
         try:
             shapes = shapes or ShapeSearch(self._model, self._compilation.options.sizes).first()
             inputs = random_inputs(self._model, shapes)
+            if choice.trials[0].milliseconds is None:
+                short = _too_short(_milliseconds(single, inputs))
+                if short:
+                    return replace(choice, undivided=short), single
             outcome = self._search(choice, whole, inputs, shapes, end)
         except BudgetError:
             raise
-        except InfeasibleError as error:
+        except Error as error:
             return replace(choice, undivided=str(error)), single
-        except InputError as error:
-            return replace(choice, undivided=f"inputs cannot be made up: {error}"), single
         name = " + ".join(dict.fromkeys(segment.device for segment in single.placement.segments))
         compiled = {name: single}
         solutions: dict[str, Solution] = {}
@@ -277,6 +280,24 @@ class Mixtures:
         if best != alone:
             compiled[alone].close()
         return replace(choice, mixture=mixture, costs=costs), compiled[best]
+
+
+def _too_short(milliseconds: float) -> str:
+    """Return why a model that runs for some milliseconds is not divided; empty if it may be."""
+    if milliseconds >= LEAST_MILLISECONDS:
+        return ""
+    return f"a run takes {milliseconds:.3g} ms, about as long as a transfer"
+
+
+def _milliseconds(compiled: CompiledModel, inputs: Mapping[str, object]) -> float:
+    """Return the time of the fastest of some runs."""
+    seconds = []
+    for _ in range(_FIRST_RUNS):
+        start = time.perf_counter()
+        compiled.run(inputs)
+        seconds.append(time.perf_counter() - start)
+    compiled.forget_runs()
+    return min(seconds) * 1e3
 
 
 def _mixture(solution: Solution, outcome: _Outcome, operations: int) -> Mixture:

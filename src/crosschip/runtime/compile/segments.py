@@ -104,6 +104,11 @@ class Compilation:
             for name, device in self.devices.items()
         }
 
+    def options_for(self, placement: Placement) -> Options:
+        """Return the options for the segments of a placement."""
+        used = {segment.device for segment in placement.all_segments()} - {RUNTIME}
+        return replace(self.options, alternates=True) if len(used) > 1 else self.options
+
     def make(self, segment: Segment, placement: Placement) -> Built:
         """Load the program of a segment from the store, or compile it.
 
@@ -165,7 +170,8 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
                 raise
             raise DeviceError(str(error)) from error
         try:
-            return placement, build_segments(placement, compilation.make)
+            options = compilation.options_for(placement)
+            return placement, build_segments(placement, replace(compilation, options=options).make)
         except SegmentCompileError as failed:
             if len(devices) == 1 or constraints.strict:
                 if compilation.find_failing_operations:

@@ -146,8 +146,9 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
             )
             record_strategies(placement, compilation)
         placement.choice = choice
-        placement.settings = engine_settings(devices, options)
+        placement.settings = engine_settings(devices, compilation.options_for(placement))
         placement.in_float = prepared.mixed.operations
+        placement.quirks = {name: device.avoided_quirks() for name, device in devices.items()}
         return placement
 
 
@@ -193,8 +194,9 @@ class _Task:
         """Compile the model; programs that a store holds are loaded."""
         prepared, request = self.prepared, self.prepared.request
         devices = prepared.devices
-        measures = self.automatic and len(devices) > 1 and not prepared.mixed.in_float32
-        if prepared.request.devices == "auto" and not measures:
+        several = self.automatic and len(devices) > 1
+        measures = several and not prepared.mixed.in_float32
+        if several and not measures and prepared.request.devices == "auto":
             devices = _order_devices(prepared, None)
         devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(
@@ -271,8 +273,9 @@ class _Task:
         """Place the model on devices, compile its segments, and assemble the compiled model."""
         prepared, settings = self.prepared, self.prepared.request.settings
         placement, built = place_and_build(prepared.model, compilation)
+        options = compilation.options_for(placement)
         record_strategies(placement, compilation)
-        placement.settings = engine_settings(compilation.devices, prepared.options)
+        placement.settings = engine_settings(compilation.devices, options)
         placement.in_float = prepared.mixed.operations
         words = [item.cache for item in built]
         without: Callable[[str], CompiledModel] | None = self.substitute
@@ -289,7 +292,7 @@ class _Task:
             placement,
             [item.program for item in built],
             compilation.devices,
-            prepared.options,
+            options,
             details,
             source=lambda: cache_word(word() for word in words),
             in_flight=settings.in_flight,

@@ -29,7 +29,7 @@ MOST_BLOCKS = 64
 LARGE = 8
 """The number of least durations from which a part that no tensor separates is cut."""
 
-_MOST_CROSSING = 8
+_MOST_CROSSING = 64
 """The maximum number of tensors that cross the cut of a part that no tensor separates."""
 
 _TIE = 1.01
@@ -387,7 +387,7 @@ def _block(graph: _Graph, members: Sequence[int], form: str) -> Block:
         inputs,
         outputs,
         signature_of(operations, inputs, outputs, form),
-        sum([graph.work[index] for index in members], Workload()),
+        Workload.total([graph.work[index] for index in members]),
         sum(map(graph.nbytes, constants)),
         sum(map(graph.nbytes, inputs)),
         sum(map(graph.nbytes, outputs)),

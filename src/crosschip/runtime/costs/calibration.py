@@ -1,23 +1,29 @@
 """Calibration of blocks' durations with that of the whole model on a device.
 
-A block that runs alone also pays for its borders: engines convert layouts there, and do not fuse
-across them. So the blocks of a model take longer alone than the whole. The excess is charged to the
-bytes of the borders, as far as each block's duration permits; the rest, and a lack, to all blocks
-alike. Placements then pay for the borders of their segments only.
+A block that runs alone also pays for its boundaries: engines convert layouts there, do not fuse
+across them, and start more for a real segment than for a small model. So the blocks of a model take
+longer alone than the whole. The excess is charged to the boundaries, in proportion to a launch and
+to their bytes, as far as each block's duration permits; the rest, and a lack, to all blocks alike.
+Placements then pay for the boundaries of their segments only.
 """
 
 from __future__ import annotations
+
+from math import inf
 
 import numpy as np
 
 from crosschip.ir import Array
 from crosschip.ir.dataclass import dataclass
 
+SECONDS_PER_BYTE = 1e-10
+"""The duration of one pass over a byte, which the boundary of a block takes some times."""
+
 LEAST_SHARE = 0.3
-"""The share of a block's duration alone that its borders leave at least."""
+"""The share of a block's duration alone that its boundaries leave at least."""
 
 _STEPS = 60
-"""The number of bisections for the duration per byte of borders."""
+"""The number of bisections for what boundaries take."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,44 +31,48 @@ class Calibration:
     """The durations of blocks within segments of a device.
 
     Attributes:
-        seconds: the duration of each block, without borders, [blocks].
-        border: the seconds per byte of the inputs and outputs of a segment.
-        residual: the relative difference between the blocks' sum and the whole that `border` does
+        seconds: the duration of each block, without boundaries, [blocks].
+        launch: the seconds that a segment takes besides the launch of a small model.
+        boundary_rate: the seconds per byte of the inputs and outputs of a segment.
+        residual: the relative difference between the blocks' sum and the whole that boundaries do
             not explain.
     """
 
     seconds: Array
-    border: float
-    residual: float
+    launch: float = 0.0
+    boundary_rate: float = 0.0
+    residual: float = 0.0
 
 
-def calibrate(alone: Array, nbytes: Array, whole: float | None, host_bytes: int) -> Calibration:
-    """Divide the durations of blocks alone into their own and those of their borders.
+def calibrate(
+    alone: Array, nbytes: Array, launch: float, whole: float, host_bytes: int
+) -> Calibration:
+    """Divide the durations of blocks alone into their own and those of their boundaries.
 
     Args:
         alone: the duration of each block alone, without the launch, [blocks].
         nbytes: the bytes of each block's inputs and outputs, [blocks].
-        whole: the duration of the whole model, without the launch; `None` if the device does not
-            run it.
+        launch: the duration of the launch of a small model.
+        whole: the duration of the whole model, without the launch.
         host_bytes: the bytes of the model's inputs and outputs.
     """
-    if whole is None:
-        return Calibration(alone, 0.0, 0.0)
-    whole = max(whole, 0.1 * float(alone.sum()))
+    unit = launch + SECONDS_PER_BYTE * nbytes
+    unit_of_whole = launch + SECONDS_PER_BYTE * host_bytes
 
-    def inner(border: float) -> Array:
-        return np.maximum(LEAST_SHARE * alone, alone - border * nbytes)
+    def inner(passes: float) -> Array:
+        return np.maximum(LEAST_SHARE * alone, alone - passes * unit)
 
-    def excess(border: float) -> float:
-        return float(inner(border).sum()) + border * host_bytes - whole
+    def excess(passes: float) -> float:
+        return float(inner(passes).sum()) + passes * unit_of_whole - whole
 
-    border = 0.0
+    low, high = 0.0, 0.0
     if excess(0.0) > 0:
-        low, high = 0.0, float(alone.sum() / max(1.0, float(nbytes.sum())))
-        for _ in range(_STEPS):
-            border = (low + high) / 2
-            low, high = (border, high) if excess(border) > 0 else (low, border)
-    seconds = inner(border)
-    total, target = float(seconds.sum()), max(whole - border * host_bytes, 0.1 * whole)
-    scale = target / total if total else 1.0
-    return Calibration(seconds * scale, border, abs(scale - 1))
+        most = 0.5 * whole / unit_of_whole if unit_of_whole else inf
+        high = min(most, float(alone.sum()) / float(unit.sum() or 1.0))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    seconds = inner(high)
+    total = float(seconds.sum())
+    scale = (whole - high * unit_of_whole) / total if total else 1.0
+    return Calibration(seconds * scale, high * launch, high * SECONDS_PER_BYTE, abs(scale - 1))

@@ -13,7 +13,7 @@ from crosschip.runtime.costs.workload import NOMINAL_BYTES, NOMINAL_MULTIPLY_ADD
 _NOMINAL = np.array(
     [1 / NOMINAL_MULTIPLY_ADDS] * 2 + [1 / NOMINAL_MULTIPLY_ADDS, 1 / NOMINAL_BYTES, 1e-6]
 )
-"""The seconds per unit of work of a nominal device, in the order of `_amounts`."""
+"""The seconds per unit of work of a nominal device, in the order of `Workload`."""
 
 _PRIOR = 0.1
 """The weight of the nominal device's ratios, relative to that of one measured block."""
@@ -30,7 +30,7 @@ class Roofline:
     """The speed of a device by kind of work.
 
     Attributes:
-        rates: the seconds per unit of work, in the order of `_amounts`.
+        rates: the seconds per unit of work, in the order of `Workload`.
         error: the relative error of estimates.
     """
 
@@ -44,10 +44,10 @@ class Roofline:
         Relative errors are minimized. Rates that the measurements do not determine are those of
         the nominal device, at the device's mean speed.
         """
-        nominal = np.array([_amounts(each) @ _NOMINAL for each in work])
+        nominal = np.array([np.array(each, np.float64) @ _NOMINAL for each in work])
         measured = np.array(seconds)
         prior = _NOMINAL * float(np.exp(np.mean(np.log(measured / nominal))))
-        rows = np.array([_amounts(each) for each in work]) / measured[:, None]
+        rows = np.array([np.array(each, np.float64) for each in work]) / measured[:, None]
         rows = np.vstack([rows, np.diag(_PRIOR / prior)])
         targets = np.concatenate([np.ones(len(work)), np.full(len(prior), _PRIOR)])
         rates = _non_negative(rows, targets, prior)
@@ -59,21 +59,16 @@ class Roofline:
     @classmethod
     def of_whole(cls, work: Workload, seconds: float) -> Roofline:
         """Return the nominal device at the speed of a device that runs all of some work."""
-        nominal = float(_amounts(work) @ _NOMINAL)
+        nominal = float(np.array(work, np.float64) @ _NOMINAL)
         return cls(_NOMINAL * (seconds / nominal if nominal else 1.0), UNKNOWN_ERROR)
 
     def seconds(self, work: Workload) -> float:
         """Return the estimated duration of some work, without a launch."""
-        return float(_amounts(work) @ self.rates)
+        return float(np.array(work, np.float64) @ self.rates)
 
 
 NOMINAL = Roofline(_NOMINAL, UNKNOWN_ERROR)
 """The roofline of a device of which nothing is known."""
-
-
-def _amounts(work: Workload) -> Array:
-    counts = work.convolutions, work.grouped, work.products, work.bytes, work.operations
-    return np.array(counts, np.float64)
 
 
 def _non_negative(rows: Array, targets: Array, start: Array) -> Array:

@@ -134,16 +134,16 @@ class Measurement:
         return done
 
     def _time(self, parts: Mapping[str, Sequence[tuple[Candidate, Run]]], deadline: float) -> None:
-        """Time the parts on each device, after the whole model, and record the durations."""
-        groups: list[list[Run]] = []
-        for device, pairs in parts.items():
-            whole_run = self._whole_runs.get(device, _do_nothing)
-            groups.append([whole_run, *(run for _, run in pairs)])
+        """Time the whole model and the parts on each device, and record the durations."""
+        whole_runs = {name: run for name, run in self._whole_runs.items() if name in parts}
+        groups: list[list[Run]] = [[run] for run in whole_runs.values()]
+        groups += [[run for _, run in pairs] for pairs in parts.values()]
         timings = time_in_turns(groups, deadline)
-        for (device, pairs), (whole, *results) in zip(parts.items(), timings, strict=True):
-            if device in self._whole_runs and not whole.problem:
+        for device, (whole,) in zip(whole_runs, timings, strict=False):
+            if not whole.problem:
                 best = self.whole_seconds.get(device, inf)
                 self.whole_seconds[device] = min(best, whole.seconds)
+        for pairs, results in zip(parts.values(), timings[len(whole_runs) :], strict=True):
             for (candidate, _), timing in zip(pairs, results, strict=True):
                 self._record(candidate, timing)
 
@@ -185,7 +185,3 @@ class Measurement:
         )
         record = BlockRecord(timing.seconds, timing.uncertainty, description)
         self._records.add_block(device, block.signature, record)
-
-
-def _do_nothing() -> None:
-    """Take the place of a whole model that a device does not run."""

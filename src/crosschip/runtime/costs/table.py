@@ -126,7 +126,8 @@ class CostModel:
             measurement.run(self._candidates(), deadline)
         finally:
             self._records.save()
-            self._whole_seconds |= measurement.whole_seconds
+            for name, seconds in measurement.whole_seconds.items():
+                self._whole_seconds[name] = min(seconds, self._whole_seconds.get(name, seconds))
             for name in ("_calibrations", "_rooflines", "_copy_rates"):
                 self.__dict__.pop(name, None)
 
@@ -165,7 +166,10 @@ class CostModel:
                     seconds[block, column] = costs.seconds
         nbytes = [block.constant_bytes + block.output_bytes for block in self.blocks]
         latency, seconds_per_byte = self._transfers()
-        launches = [0.0 if name == RUNTIME else self._launch(name) for name in self.devices]
+        launches = [
+            0.0 if name == RUNTIME else self._launch(name) + self._calibrations[name].launch
+            for name in self.devices
+        ]
         return PlacementProblem(
             self.devices,
             seconds,
@@ -248,7 +252,7 @@ class CostModel:
         whole = self._whole(device)
         if whole is None:
             return NOMINAL
-        return Roofline.of_whole(sum((block.work for block in self.blocks), Workload()), whole)
+        return Roofline.of_whole(Workload.total([block.work for block in self.blocks]), whole)
 
     def _whole(self, device: str) -> float | None:
         """Return the duration of the whole model without launch and copies; `None` if unknown."""
@@ -278,7 +282,7 @@ class CostModel:
 
     @cached_property
     def _calibrations(self) -> Mapping[str, Calibration]:
-        """The durations of the blocks on each device, and that of its borders."""
+        """The durations of the blocks on each device, and that of its boundaries."""
         return {name: self._calibration(name) for name in self._answers}
 
     def _calibration(self, device: str) -> Calibration:
@@ -291,7 +295,10 @@ class CostModel:
             ]
         )
         nbytes = np.array([block.input_bytes + block.output_bytes for block in self.blocks])
-        return calibrate(alone, nbytes, self._whole(device), self._host_bytes)
+        whole = self._whole(device)
+        if whole is None:
+            return Calibration(alone)
+        return calibrate(alone, nbytes, self._launch(device), whole, self._host_bytes)
 
     def _launch(self, device: str) -> float:
         return (self._records[device].launch or DEFAULT).seconds
@@ -307,7 +314,10 @@ class CostModel:
         """Return the latency and seconds per byte from each device or the host to each other."""
         count = len(self.devices)
         latency, per_byte = np.zeros((2, count + 1, count + 1))
-        rates = {n: self._copy_rates[n] + self._calibrations[n].border for n in self._answers}
+        rates = {
+            name: self._copy_rates[name] + self._calibrations[name].boundary_rate
+            for name in self._answers
+        }
         for row, source in enumerate(self.devices):
             rate = rates.get(source, 0.0)
             per_byte[row, :] += rate

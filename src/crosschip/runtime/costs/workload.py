@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Operation, Shape, TensorType
-from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import PYTHONS_TYPES
 
 NOMINAL_MULTIPLY_ADDS = 20e9
@@ -19,8 +20,7 @@ _DENSE_CHANNELS = 8
 """The minimum number of products per filter channel of a convolution that is not grouped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(NamedTuple):
     """The work of some operations in one run; dynamic sizes count as 1.
 
     Attributes:
@@ -37,14 +37,10 @@ class Workload:
     bytes: int = 0
     operations: int = 0
 
-    def __add__(self, other: Workload) -> Workload:
-        return Workload(
-            self.convolutions + other.convolutions,
-            self.grouped + other.grouped,
-            self.products + other.products,
-            self.bytes + other.bytes,
-            self.operations + other.operations,
-        )
+    @classmethod
+    def total(cls, parts: Sequence[Workload]) -> Workload:
+        """Return the work of several parts together."""
+        return cls(*map(sum, zip(*parts, strict=True)))
 
     @property
     def multiply_adds(self) -> int:

@@ -13,7 +13,8 @@ from crosschip.runtime.placement.labels import segment_number
 
 if TYPE_CHECKING:
     from crosschip.ir import Model
-    from crosschip.runtime.placement.placement import Decision, Placement
+    from crosschip.runtime.placement.decision import Decision
+    from crosschip.runtime.placement.placement import Placement
 
 
 def placement_tables(placement: Placement) -> Iterator[Table]:
@@ -131,6 +132,7 @@ def placement_notes(placement: Placement) -> Iterator[str]:
         yield f"in float32, by the mixed precision: {', '.join(placement.in_float)}"
     if placement.choice:
         yield f"chosen by measurement: {placement.choice}"
+    yield from map(str, placement.moves)
 
 
 def unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:

@@ -65,8 +65,18 @@ def page_data(placement: Placement, profile: Profile | None = None) -> dict[str,
         "graph": graph.document(list(colours), numbers),
         "segments": _segments(placement, graph, numbers, list(colours)),
         "decisions": _decisions(placement, graph),
+        "quirks": _quirks(placement),
         "costs": _costs(placement, profile, graph),
         "profile": None if profile is None else _timeline(placement, profile, graph, numbers),
+    }
+
+
+def _quirks(placement: Placement) -> dict[str, dict[str, list[str]]]:
+    """Return the quirks that devices avoid, by device, for the operators of the model."""
+    types = {operation.type for operation in walk_operations(placement.model)}
+    return {
+        device: {type_: list(lines) for type_, lines in quirks.items() if type_ in types}
+        for device, quirks in placement.quirks.items()
     }
 
 
@@ -154,7 +164,7 @@ def _costs(
     An explained placement has none where the compiled one, which was profiled, has.
     """
     placements = [placement] if profile is None else [placement, profile.placement]
-    costs: Any = next(filter(None, (getattr(each, "costs", None) for each in placements)), None)
+    costs = next((each.costs for each in placements if each.costs), None)
     if costs is None:
         return None
     by_name = {operation.name: graph.number[operation] for operation in placement.model.operations}
