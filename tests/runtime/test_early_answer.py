@@ -478,6 +478,18 @@ def test_calls_with_other_sizes_have_devices_tried_again() -> None:
     assert few.compiled.count("dynamic.0") <= 4
 
 
+def test_calls_are_not_copied_after_the_trials() -> None:
+    one, other = Simulated("one", 1.0), Simulated("other", 2.0)
+    with crosschip.compile(dynamic(), [one, other], wait=False, cache=False) as compiled:
+        compiled.run({"x0": np.zeros(10, np.float32)})
+        assert compiled.wait_for_trials(LONG)
+        assert compiled.trials is not None
+        samples = compiled.trials._samples
+        (before,) = samples.recent()
+        compiled.run({"x0": np.zeros(11, np.float32)})
+        assert samples.recent() == [before]
+
+
 def test_measurements_use_the_shapes_of_calls() -> None:
     few = Simulated("few", 1.0, lambda size: 0.0001 * size)
     many = Simulated("many", 2.0, lambda size: 0.004)
