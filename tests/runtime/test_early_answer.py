@@ -28,7 +28,7 @@ from tests.modelling import DelegatingDevice, float32, model_of, python_path
 
 import crosschip
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Capabilities, Forking, Options, Program
+from crosschip.hal import Capabilities, DeviceLost, Forking, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, InputError, Model, Operand, symbol
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
@@ -335,6 +335,19 @@ def test_devices_that_fail_are_reported_and_the_first_goes_on() -> None:
         assert trials["partial"].reason == "runs 1 of 2 operations"
         assert "out of ink" in trials["broken"].reason
     assert not any(device.open_programs for device in devices)
+
+
+def test_a_device_that_is_lost_after_the_move_is_replaced() -> None:
+    slow, fast = slow_and_fast()
+    with crosschip.compile(relus(), [slow, fast], wait=False, cache=False) as compiled:
+        moved(compiled)
+        fast.error = DeviceLost("the driver died")
+        assert outputs(compiled) == answer(1.0)
+        assert compiled.submit({"x0": X}).result(LONG)["y0"].tolist() == answer(1.0)[0]
+        fast.error = None
+        assert outputs(compiled) == answer(2.0)
+    assert not slow.open_programs
+    assert not fast.open_programs
 
 
 def test_an_unexpected_error_in_the_background_is_reported(
