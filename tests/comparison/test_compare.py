@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from tests.cli.conftest import classifier
 from tests.modelling import DelegatingDevice, chain
@@ -128,11 +129,12 @@ def test_engines_and_devices_on_one_file(path: Path) -> None:
     assert set(by_label(result)) == {
         *("onnxruntime", "openvino"),
         *("crosschip onnxruntime", "crosschip openvino", "crosschip reference"),
+        "crosschip measured",
     }
     assert (result.model, result.runs) == ("classifier.onnx", 7)
     assert result.inputs == {"image": (2, 3, 5, 8), "shift": (2, 2)}
     medians = [each.timing.median_ms for each in result.timed if each.timing]
-    assert len(medians) == 5
+    assert len(medians) == 6
     assert medians == sorted(medians)
     for each in result.timed:
         assert each.timing is not None
@@ -140,7 +142,8 @@ def test_engines_and_devices_on_one_file(path: Path) -> None:
         assert each.timing.median_ms <= each.timing.p75_ms
         assert each.error is not None
         assert each.error < 1e-5
-        assert each.devices == (() if each.engine else (each.name,))
+        assert (each.devices == ()) == each.engine
+        assert each.devices in ((), (each.name,)) or each.name == "measured"
     baseline = result.baseline
     assert baseline is not None
     assert baseline.engine
@@ -202,7 +205,7 @@ def test_who_does_not_run_is_a_row_with_its_reason(install: Install) -> None:
     assert "the compiler of crashing crashed on RELU" in reasons["crashing"]
     assert "the chip is hot" in reasons["hot"]
     assert "TANH: not implemented" in reasons["no-tanh"]
-    assert {each.name for each in result.timed} == {"slow", "no-tanh + slow"}
+    assert {each.name for each in result.timed} == {"slow", "measured", "no-tanh + slow"}
     text = str(result)
     for reason in reasons.values():
         assert f"did not run: {reason}" in text
@@ -213,7 +216,8 @@ def test_mixtures_take_part_if_several_devices_run_operations(install: Install) 
     install(slow=Slow, no_tanh=NoTanh)
     result = cc.compare(chain(Relu, Tanh), ["slow", "no-tanh"], runs=3, cache=False)
     names = {each.name: each.devices for each in result.timed}
-    assert names == {"slow": ("slow",), "no-tanh + slow": ("no-tanh", "slow")}
+    mixed = {"no-tanh + slow": ("no-tanh", "slow")}
+    assert names == {"slow": ("slow",), "measured": ("slow",), **mixed}
     assert all(each.timing and each.timing.best_ms >= 20 for each in result.timed)
 
 
@@ -289,6 +293,37 @@ def test_inputs_of_another_type_are_errors(path: Path) -> None:
     inputs = {"image": np.zeros((1, 3, 4, 8)), "shift": np.zeros((1, 2), np.float32)}
     with pytest.raises(InputError, match="image"):
         cc.compare(path, "onnxruntime", inputs=inputs, runs=1, cache=False)
+
+
+def test_inputs_of_other_shapes_are_errors(path: Path) -> None:
+    inputs = {
+        "image": np.zeros((1, 3, 4, 9), np.float32),
+        "shift": np.zeros((1, 2), np.float32),
+    }
+    with pytest.raises(InputError, match="image"):
+        cc.compare(path, "onnxruntime", inputs=inputs, runs=1, cache=False)
+
+
+def test_an_engine_whose_runs_fail_is_a_row(tmp_path: Path) -> None:
+    node = helper.make_node("Gather", ["x", "i"], ["y"])
+    graph = helper.make_graph(
+        [node],
+        "gather",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [3]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, [1]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+    )
+    onnx.save(helper.make_model(graph, ir_version=8), tmp_path / "gather.onnx")
+    inputs = {"x": np.zeros(3, np.float32), "i": np.array([7])}
+    result = cc.compare(
+        tmp_path / "gather.onnx", "onnxruntime", inputs=inputs, engines=["onnxruntime"], runs=1,
+        cache=False,
+    )  # fmt: skip
+    assert result.timed == []
+    for each in result.failed:
+        assert "idx=7" in each.reason
 
 
 def test_json_is_plain(path: Path) -> None:

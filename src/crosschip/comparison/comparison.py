@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from crosschip.passes.specialize import Specialize
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.cache.store import CacheArgument
 from crosschip.runtime.compile.front_door import compile as compile_model
+from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import base_name
 from crosschip.runtime.inputs import random_inputs
@@ -76,8 +76,8 @@ def compare(
 
     Args:
         model: as for `crosschip.compile`; engines take part if it is a path.
-        devices: names of devices, each of which runs the model alone, and in mixtures; `"auto"` for
-            all but `reference`, and for what `crosschip.compile` selects.
+        devices: names of devices, each of which runs the model alone, in mixtures, and in the
+            placement of least measured time; `"auto"` for all but `reference`.
         inputs: arrays for inputs, by name; the others are random.
         shapes: shapes of random inputs or single sizes by name; typical ones where left out.
         engines: names of engines; those that are installed and read the file if `None`, an empty
@@ -100,9 +100,13 @@ def compare(
     loaded = model if isinstance(model, Model) else load(model, budget=budget)
     arrays = _inputs(loaded, inputs or {}, shapes or {}, seed)
     fixed = {name: np.shape(array) for name, array in arrays.items()}
-    compile = partial(
-        compile_model, loaded, shapes=fixed, cache=cache, configuration=settings, budget=budget
-    )
+
+    def compile(devices: str | Sequence[str], strategy: str | None) -> CompiledModel:
+        return compile_model(
+            loaded, devices, placement=strategy, shapes=fixed, cache=cache, configuration=settings,
+            budget=budget,
+        )  # fmt: skip
+
     with ExitStack() as stack:
         competitors: list[Competitor] = []
         if isinstance(model, str | os.PathLike):

@@ -16,15 +16,16 @@ from crosschip.progress import task
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import automatic, base_name, open_device, origins
+from crosschip.runtime.guard.calls import first_line
 from crosschip.runtime.placement.log_messages import SLOWEST
 
-AUTO = "auto"
+AUTO, MEASURED = "auto", "measured"
 
 Run = Callable[[], Mapping[str, Any]]
 """Computes the outputs, by name."""
 
-Compile = Callable[[str | Sequence[str]], CompiledModel]
-"""Compiles the model of the comparison for devices."""
+Compile = Callable[[str | Sequence[str], str | None], CompiledModel]
+"""Compiles the model of the comparison for devices, with a strategy of placement."""
 
 
 class Competitor(NamedTuple):
@@ -64,8 +65,9 @@ def open_engines(
             with task(f"compiling with {name} directly"):
                 run = open_model(path, inputs, threads)
                 run()
-        except DeviceError as error:
-            yield Competitor(Measurement(name, True, reason=str(error)))
+        except Exception as error:  # the engines' own exceptions have no common base
+            reason = str(error) if isinstance(error, DeviceError) else first_line(error)
+            yield Competitor(Measurement(name, True, reason=reason))
         else:
             yield Competitor(Measurement(name, True), partial(_named_outputs, model, run))
 
@@ -82,24 +84,29 @@ def open_devices(
     *,
     auto: bool,
 ) -> Iterator[Competitor]:
-    """Compile the model for each device alone, for `auto`, and for mixtures of the devices.
+    """Compile the model for each device alone, by measurement, and for mixtures of the devices.
 
-    A mixture begins with one of the devices, and the others follow in their order. It takes part
-    if several devices run operations.
+    By measurement, the placement may be on one device or on several. A mixture begins with one of
+    the devices, and the others follow in their order. It takes part if several devices run
+    operations.
 
     Args:
         names: the names of the devices.
         inputs: the inputs of all runs.
         compile: compiles the model for devices.
         stack: closes the compiled models.
-        auto: whether `auto` takes part.
+        auto: whether devices that are not named may be measured, too.
     """
     for name in names:
         yield _compiled(name, [name], inputs, compile, stack)
     if auto:
         yield _compiled(AUTO, AUTO, inputs, compile, stack)
+    if len(names) < 2:
+        return
+    if not auto:
+        yield _compiled(MEASURED, names, inputs, compile, stack, MEASURED)
     mixtures = set()
-    for first in names if len(names) > 1 else ():
+    for first in names:
         order = [first, *(name for name in names if name != first)]
         competitor = _mixed(order, inputs, compile, stack)
         if competitor is not None and competitor.measurement.name not in mixtures:
@@ -113,10 +120,11 @@ def _compiled(
     inputs: Mapping[str, Any],
     compile: Compile,
     stack: ExitStack,
+    strategy: str | None = None,
 ) -> Competitor:
     """Compile for devices and run once."""
     try:
-        compiled = stack.enter_context(compile(devices))
+        compiled = stack.enter_context(compile(devices, strategy))
     except (DeviceError, UnsupportedError) as error:
         return Competitor(Measurement(name, False, reason=str(error)))
     return _run_once(name, compiled, inputs)
@@ -127,7 +135,7 @@ def _mixed(
 ) -> Competitor | None:
     """Compile for a list of devices and run once; `None` if fewer than two run operations."""
     try:
-        compiled = compile(devices)
+        compiled = compile(devices, "order")
     except (DeviceError, UnsupportedError):  # which the devices alone say
         return None
     used = _devices_of(compiled)

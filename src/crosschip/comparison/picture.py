@@ -8,6 +8,7 @@ from textwrap import wrap
 
 from crosschip.accuracy.error import UNIT
 from crosschip.bench.timing import Timing
+from crosschip.comparison.competitors import AUTO, MEASURED
 from crosschip.comparison.results import Comparison, Measurement, error_text
 from crosschip.drawing.chart import Axis, line, point_label
 from crosschip.drawing.page import GRID, INK, LINE, MUTED, TRANSFER, page
@@ -111,7 +112,7 @@ def _heading(comparison: Comparison, title: str) -> Iterator[str]:
     for colour, meaning in (
         (_ENGINE, "engine itself, on the same file"),
         (_DEVICE, "crosschip on one device"),
-        (_CHOICE, "crosschip, its choice or a mixture"),
+        (_CHOICE, "crosschip, by measurement or mixed"),
     ):
         if colour in used:
             yield _rectangle(left, 98, 12, 12, colour)
@@ -122,7 +123,8 @@ def _heading(comparison: Comparison, title: str) -> Iterator[str]:
 def _colour(measurement: Measurement) -> str:
     if measurement.engine:
         return _ENGINE
-    return _CHOICE if measurement.name == "auto" or len(measurement.devices) > 1 else _DEVICE
+    chosen = measurement.name in (AUTO, MEASURED) or len(measurement.devices) > 1
+    return _CHOICE if chosen else _DEVICE
 
 
 def _axis(axis: Axis, bottom: float) -> Iterator[str]:

@@ -148,6 +148,7 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         placement.choice = choice
         placement.settings = engine_settings(devices, compilation.options_for(placement))
         placement.in_float = prepared.mixed.operations
+        placement.quirks = {name: device.avoided_quirks() for name, device in devices.items()}
         return placement
 
 
