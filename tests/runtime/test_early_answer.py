@@ -393,6 +393,8 @@ def test_arguments_are_refused_as_with_waiting() -> None:
         crosschip.compile(relus(), [a, a], wait=False, cache=False)
     with pytest.raises(DeviceError, match="there is no device 'nothing'"):
         crosschip.compile(relus(), [a, "nothing"], wait=False, cache=False)
+    with pytest.raises(InputError, match="there is no precision 'float17'"):
+        crosschip.compile(relus(), [a, "reference/float17"], wait=False, cache=False)
     with pytest.raises(InputError, match="no devices were given"):
         crosschip.compile(relus(), [], wait=False, cache=False)
 
@@ -516,8 +518,22 @@ def test_measurements_use_the_shapes_of_calls() -> None:
         assert not compiled.report.moves
 
 
-@pytest.mark.parametrize("device", ["reference"])
-def test_the_choice_is_stored(device: str, tmp_path: Path) -> None:
+def test_a_device_may_have_another_precision(tmp_path: Path) -> None:
+    path, devices = write_dynamic(tmp_path), ["onnxruntime", "openvino/bfloat16"]
+    x = np.arange(-4, 4, dtype=np.float32).reshape(2, 4)
+    for _ in range(2):
+        with crosschip.compile(path, devices, wait=False, cache=tmp_path / "cache") as compiled:
+            for size in (1, 200):
+                y = np.tile(x, (size, 1))
+                np.testing.assert_array_equal(compiled(y), np.maximum(y, 0) + y)
+                assert compiled.wait_for_trials(LONG)
+            choice = compiled.report.choice
+            assert choice is not None
+            assert sorted(choice.order) == devices
+            assert all(trial.milliseconds or trial.reason for trial in choice.trials)
+
+
+def test_the_choice_is_stored(tmp_path: Path) -> None:
     slow, fast = slow_and_fast()
     with crosschip.compile(relus(), [slow, fast], wait=False, cache=tmp_path) as compiled:
         moved(compiled)
