@@ -194,8 +194,9 @@ class _Task:
         """Compile the model; programs that a store holds are loaded."""
         prepared, request = self.prepared, self.prepared.request
         devices = prepared.devices
-        measures = self.automatic and len(devices) > 1 and not prepared.mixed.in_float32
-        if prepared.request.devices == "auto" and not measures:
+        several = self.automatic and len(devices) > 1
+        measures = several and not prepared.mixed.in_float32
+        if several and not measures and prepared.request.devices == "auto":
             devices = _order_devices(prepared, None)
         devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(
