@@ -68,6 +68,21 @@ def test_a_placement_takes_the_predicted_time() -> None:
     assert several
 
 
+def test_measured_placement_is_near_the_optimum_of_the_table() -> None:
+    model = branched(8)
+    chips = random_chips(2, OPERATORS)
+    problem = simulated_problem(model, chips)
+    alone = min(problem.predicted_seconds([chip] * problem.blocks) for chip in range(5))
+    optimum = solve(problem)[0].seconds
+    assert optimum < 0.8 * alone
+    options = cc.PlacementOptions(strategy="measured", tuning_seconds=10)
+    compiled = cc.compile(model, simulated_devices(chips), placement=options, cache=False)
+    devices = {decision.operation: decision.device for decision in compiled.placement.decisions}
+    numbers = {name: number for number, name in enumerate(problem.devices)}
+    placed = [numbers[devices[operation] or ""] for operation in model.operations]
+    assert problem.predicted_seconds(placed) < 1.1 * optimum
+
+
 def test_a_tensor_goes_once_to_each_chip() -> None:
     chips = SimulatedChips(
         {name: SimulatedChip({}, 0.0, 0.0) for name in "ab"},

@@ -197,3 +197,19 @@ def test_explaining_what_must_hold_in_a_run(crosschip: Crosschip, tmp_path: Path
     assert lines[1].split()[:3] == ["openvino", "input", "'mask'"]
     others = crosschip("explain", path, "--devices", "reference", "--json").document
     assert others["conditions"] == []
+
+
+def test_the_quirks_that_devices_avoid(crosschip: Crosschip, models: Path) -> None:
+    from crosschip.devices.kits.quirks import quirks_of
+
+    path = models / "onnx" / "mobilenet_v1.onnx"
+    found = crosschip("explain", path, "--devices", "openvino", "--json").document
+    types = {operation["type"] for operation in found["operations"]}
+    sentences = {
+        (type_, line.partition(":")[0])
+        for type_, lines in found["quirks"]["openvino"].items()
+        for line in lines
+    }
+    known = quirks_of("openvino").values()
+    assert sentences == {(t, each.name) for each in known for t in each.operators if t in types}
+    assert sentences

@@ -20,7 +20,7 @@ from crosschip.progress import task
 from crosschip.runtime.configuration import Properties
 from crosschip.runtime.discovery import base_name, driver_name, precision_of
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.placement.placement import Decision
+from crosschip.runtime.placement.decision import Decision
 from crosschip.runtime.precisions import EXACT, name_in
 
 

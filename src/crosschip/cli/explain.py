@@ -173,6 +173,7 @@ def _report(placement: Placement) -> dict[str, object]:
             for decision in placement.all_decisions()
         ],
         "in_float": list(placement.in_float),
+        "quirks": _quirks(placement),
         "choice": _choice(placement),
         "costs": asdict(placement.costs) if placement.costs else None,
         "settings": {device: dict(values) for device, values in placement.settings.items()},
@@ -180,6 +181,18 @@ def _report(placement: Placement) -> dict[str, object]:
             {"device": each.device, "of": each.of, "low": each.low, "high": each.high}
             for each in placement.conditions
         ],
+    }
+
+
+def _quirks(placement: Placement) -> dict[str, dict[str, list[str]]]:
+    """Return the quirks that each device avoids for the operators that it runs."""
+    types: dict[str, set[str]] = {}
+    for decision in placement.all_decisions():
+        types.setdefault(decision.device or "", set()).update(part.type for part in decision.parts)
+    return {
+        device: {type_: list(lines) for type_, lines in quirks.items() if type_ in types[device]}
+        for device, quirks in placement.quirks.items()
+        if device in types
     }
 
 

@@ -174,6 +174,14 @@ class Device(Closing, ABC):
         """
         return {}
 
+    def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
+        """Return what the engine computes wrong and the device avoids, for `explain`.
+
+        Returns:
+            For each type of operator, a sentence for each quirk.
+        """
+        return {}
+
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         """Return the engine settings that these options lead to, for `explain`."""
         return {}

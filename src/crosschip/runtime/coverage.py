@@ -10,7 +10,8 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.examples import examples_of, model_of
 from crosschip.ops.definition.slots import Fuse
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.placement import Decision, place
+from crosschip.runtime.placement.decision import Decision
+from crosschip.runtime.placement.placement import place
 from crosschip.runtime.placement.queries import device_query
 
 NATIVE = "yes"

@@ -269,6 +269,20 @@ def quirks_of(engine: str) -> Mapping[str, Quirk]:
     return table.records
 
 
+def avoided_quirks(engine: str) -> Mapping[str, Sequence[str]]:
+    """Return a sentence for each quirk of an engine, by the type of the affected operators.
+
+    Raises:
+        ImportError: the engine is not installed.
+    """
+    sentences: dict[str, list[str]] = {}
+    for quirk in quirks_of(engine).values():
+        text = f"{quirk.name}: where {quirk.condition}, {engine} {quirk.symptom} ({quirk.versions})"
+        for operator in quirk.operators:
+            sentences.setdefault(operator, []).append(text)
+    return sentences
+
+
 def write_outcome(engine: str, name: str, path: str) -> None:
     """Write the outcome of a reproduction in this process to a file."""
     outcome = quirks_of(engine)[name].outcome_here()

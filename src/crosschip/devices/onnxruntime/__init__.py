@@ -103,6 +103,11 @@ class OnnxRuntimeDevice(Device):
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         return modes.modes() if self._provider is None else {}
 
+    def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
+        from crosschip.devices.kits.quirks import avoided_quirks
+
+        return avoided_quirks("onnxruntime")
+
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         if self._provider is not None:
             return self._provider.options

@@ -7,6 +7,7 @@ float32; the options for that are from https://onnxruntime.ai/docs/execution-pro
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -171,11 +172,13 @@ def _has_library(library: str) -> bool:
 
 
 def _has_package(package: str) -> bool:
-    # Imported late: slow to import, and few providers need it.
-    from importlib.metadata import PackageNotFoundError, distribution
+    # By the names of folders, since importing `importlib.metadata` takes longer.
+    folder_name = re.compile(rf"{package.replace('-', '_')}-.*\.(dist|egg)-info", re.IGNORECASE)
+    return any(folder_name.fullmatch(name) for folder in sys.path for name in _names_in(folder))
 
+
+def _names_in(folder: str) -> list[str]:
     try:
-        distribution(package)
-    except PackageNotFoundError:
-        return False
-    return True
+        return os.listdir(folder or ".")
+    except OSError:  # a zip file, or not there
+        return []

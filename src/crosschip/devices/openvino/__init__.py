@@ -116,6 +116,11 @@ class OpenVinoDevice(Device):
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         return {mode: _texts(config) for mode, config in self._engine.modes().items()}
 
+    def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
+        from crosschip.devices.kits.quirks import avoided_quirks
+
+        return avoided_quirks("openvino")
+
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         return _texts(self._engine.config(options))
 

@@ -75,6 +75,11 @@ class XlaDevice(Device):
 
         return converters.operators
 
+    def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
+        from crosschip.devices.kits.quirks import avoided_quirks
+
+        return avoided_quirks("xla")
+
     def compile(self, model: Model, options: Options) -> Program:
         return self._engine.compile(model, options, self)
 

@@ -209,7 +209,8 @@ class Panel {
     if (this.data.decisions.inFloat.includes(operation.name)) {
       parts.push(element("p", "", "computes in float32, by the mixed precision"));
     }
-    parts.push(...this.#verdicts(operation), ...this.#costs(operation), ...this.#operands(operation));
+    parts.push(...this.#verdicts(operation), ...this.#costs(operation),
+      ...this.#quirks(operation), ...this.#operands(operation));
     if (operation.origin) {
       parts.push(element("h2", "", "In the file"), element("p", "quiet", operation.origin));
     }
@@ -236,6 +237,15 @@ class Panel {
       }
     }
     return [element("h2", "", "Why there"), table(["device", "", "reason"], rows)];
+  }
+
+  /** What the engine computes wrong, and the device avoids, for operators of this type. */
+  #quirks(operation) {
+    const here = this.graph.device(operation)?.name;
+    const quirks = this.data.quirks?.[here]?.[operation.type] ?? [];
+    if (!quirks.length) return [];
+    return [element("h2", "", "Quirks avoided"),
+      element("ul", "", ...quirks.map((text) => element("li", "quiet", text)))];
   }
 
   /** The block of control flow around a box; `null` for none. */

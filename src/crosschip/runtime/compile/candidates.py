@@ -41,9 +41,9 @@ class Candidates(Closing):
         plans: stores the plan; `None` if the model can have none.
 
     Attributes:
-        all_names: the names of all devices, in the order of the request.
         names: the names of the devices that are tried, those first that are expected to be ready
-            first; without `reference`, which is slower than any engine.
+            first.
+        slow_names: the names of devices that are not tried, as they are slower than any engine.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Candidates(Closing):
         self._prepared: dict[str, Preparation] = {}
         self._owned = ExitStack()
         self._lock = threading.Lock()
-        self.all_names = tuple(devices)
         fast = [name for name in devices if base_name(name) != SLOWEST]
+        self.slow_names = [name for name in devices if base_name(name) == SLOWEST]
         self.names = sorted(fast, key=lambda name: _startup_seconds(devices[name]))
 
     @classmethod

@@ -27,7 +27,6 @@ from crosschip.runtime.compile.first_ready import Built, FirstReady
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.lifetime import start_engine_thread
-from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.short_turns import short_turns
 
 FASTER = 0.97
@@ -270,8 +269,8 @@ class DeviceTrials:
             InputError: there are no samples, and inputs cannot be generated.
         """
         trials = {**self._failed, self._device: Trial(self._device, whole=True)}
-        if SLOWEST in self._candidates.all_names:
-            trials[SLOWEST] = Trial(SLOWEST, reason="slower than any engine")
+        for name in self._candidates.slow_names:
+            trials[name] = Trial(name, reason="slower than any engine")
         if not self._built:
             self._rounds = MOST_ROUNDS
             return Choice(tuple(trials.values()), {})

@@ -148,6 +148,7 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         placement.choice = choice
         placement.settings = engine_settings(devices, compilation.options_for(placement))
         placement.in_float = prepared.mixed.operations
+        placement.quirks = {name: device.avoided_quirks() for name, device in devices.items()}
         return placement
 
 
@@ -193,8 +194,9 @@ class _Task:
         """Compile the model; programs that a store holds are loaded."""
         prepared, request = self.prepared, self.prepared.request
         devices = prepared.devices
-        measures = self.automatic and len(devices) > 1 and not prepared.mixed.in_float32
-        if prepared.request.devices == "auto" and not measures:
+        several = self.automatic and len(devices) > 1
+        measures = several and not prepared.mixed.in_float32
+        if several and not measures and prepared.request.devices == "auto":
             devices = _order_devices(prepared, None)
         devices, constraints = prepared.apply_placement_options(devices)
         compilation = Compilation(

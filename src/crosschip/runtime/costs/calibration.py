@@ -34,8 +34,8 @@ class Calibration:
         seconds: the duration of each block, without boundaries, [blocks].
         launch: the seconds that a segment takes besides the launch of a small model.
         boundary_rate: the seconds per byte of the inputs and outputs of a segment.
-        residual: the relative difference between the blocks' sum and the whole, without what
-            boundaries explain.
+        residual: the relative difference between the blocks' sum and the whole that boundaries do
+            not explain.
     """
 
     seconds: Array

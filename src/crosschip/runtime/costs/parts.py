@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -100,11 +101,16 @@ def _restrict(answers: Answers, indices: Sequence[int]) -> Answers:
     return restricted
 
 
+_MOST_SIZES = 16
+"""The maximum number of elements of a tensor of floats whose values may determine sizes."""
+
+
 class Values:
     """Values for the inputs of blocks.
 
-    Tensors of floats and static shape are random. If a block reads other values, such as indices,
-    or tensors whose shape is not known, they are computed: the whole model runs once.
+    Tensors of floats and static shape are random, unless they are small. If a block reads other
+    values, such as indices, or tensors whose shape is not known, they are computed: the whole model
+    runs once.
 
     Args:
         sized: the model, with the shapes of its inputs.
@@ -178,6 +184,7 @@ def _copy(value: Array) -> Array:
 
 
 def _is_free(operand: Operand) -> bool:
-    """Return whether any value of the type does."""
+    """Return whether any value of the type does; few elements may be sizes or factors of them."""
     type_ = operand.type
-    return type_.element_type in FLOATS and type_.static_shape is not None
+    shape = type_.static_shape
+    return type_.element_type in FLOATS and shape is not None and prod(shape) > _MOST_SIZES

@@ -151,6 +151,10 @@ class GuardedDevice(Closing):
         """Return the engine's settings for each performance mode; none after an error."""
         return self._mapping(self.device.modes)
 
+    def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
+        """Return the quirks that the device avoids, by type of operator; none after an error."""
+        return self._mapping(self.device.avoided_quirks)
+
     def allocate(self, element_type: ElementType, shape: Sequence[int]) -> Buffer:
         """Allocate memory of the device.
 

@@ -13,7 +13,8 @@ from crosschip.runtime.placement.labels import segment_number
 
 if TYPE_CHECKING:
     from crosschip.ir import Model
-    from crosschip.runtime.placement.placement import Decision, Placement
+    from crosschip.runtime.placement.decision import Decision
+    from crosschip.runtime.placement.placement import Placement
 
 
 def placement_tables(placement: Placement) -> Iterator[Table]:

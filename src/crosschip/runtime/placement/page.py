@@ -65,8 +65,18 @@ def page_data(placement: Placement, profile: Profile | None = None) -> dict[str,
         "graph": graph.document(list(colours), numbers),
         "segments": _segments(placement, graph, numbers, list(colours)),
         "decisions": _decisions(placement, graph),
+        "quirks": _quirks(placement),
         "costs": _costs(placement, profile, graph),
         "profile": None if profile is None else _timeline(placement, profile, graph, numbers),
+    }
+
+
+def _quirks(placement: Placement) -> dict[str, dict[str, list[str]]]:
+    """Return the quirks that devices avoid, by device, for the operators of the model."""
+    types = {operation.type for operation in walk_operations(placement.model)}
+    return {
+        device: {type_: list(lines) for type_, lines in quirks.items() if type_ in types}
+        for device, quirks in placement.quirks.items()
     }
 
 

@@ -25,6 +25,7 @@ from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.assignment import Assignment, Refusals, choose, overruling_answers
 from crosschip.runtime.placement.constraints import Constraints, unmet_constraint
 from crosschip.runtime.placement.costs import PlacementCosts
+from crosschip.runtime.placement.decision import Decision
 from crosschip.runtime.placement.memory import over_limit
 from crosschip.runtime.placement.queries import Answers, ModelQueries, Verdict, broken_group_refusal
 from crosschip.runtime.placement.segment_merge import merge_segments
@@ -37,64 +38,6 @@ EngineSettings = Mapping[str, Mapping[str, str | None]]
 """Settings of engines by name, by device."""
 
 _NO_DEVICE = ""  # no device has this name
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The placement of one operation.
-
-    Attributes:
-        operation: the operation.
-        device: the device that runs the operation; `None` if no device does.
-        verdicts: the verdict of each queried device, in the order of preference.
-        bodies: the placements of its bodies, if the runtime runs it.
-    """
-
-    operation: Operation
-    device: str | None
-    verdicts: Mapping[str, Verdict]
-    bodies: Sequence[Placement] = ()
-
-    @property
-    def name(self) -> str:
-        """The name of the operation."""
-        return self.operation.name
-
-    @property
-    def type(self) -> str:
-        """The type of its operator."""
-        return self.operation.type
-
-    @property
-    def parts(self) -> Sequence[Operation]:
-        """The operations that run: the operation itself, or those of its decomposition."""
-        if self.device is None:
-            return ()
-        return self.verdicts[self.device].simpler or (self.operation,)
-
-    @property
-    def reasons(self) -> Mapping[str, str]:
-        """The verdict of each queried device, in words."""
-        return {device: verdict.text for device, verdict in self.verdicts.items()}
-
-    @property
-    def refusals(self) -> Sequence[Support]:
-        """The refusals of the devices that are preferred to the one that runs the operation.
-
-        None if the runtime runs it, because the placements of its bodies have the refusals.
-        """
-        if self.device == RUNTIME:
-            return []
-        device_names = list(self.verdicts)
-        before = (
-            device_names if self.device is None else device_names[: device_names.index(self.device)]
-        )
-        return [self.verdicts[name].support for name in before if not self.verdicts[name]]
-
-    @property
-    def falls_back(self) -> bool:
-        """Return whether a preferred device declined the operation."""
-        return any(refusal.rule is not Rule.CALLER for refusal in self.refusals)
 
 
 class Placement:
@@ -116,6 +59,8 @@ class Placement:
         assignment: the device of each operation.
         inside: the placements of bodies of control flow, by the operation's index.
         conditions: the conditions on the inputs of a run under which the devices' results hold.
+        quirks: what engines compute wrong and the devices avoid, in sentences by device and type of
+            operator; only `explain` has it.
         in_float: the names of the operations that compute in float32 because the mixed-precision
             configuration lists them.
     """
@@ -145,6 +90,7 @@ class Placement:
         self.settings: EngineSettings = {}
         self.conditions: Sequence[Condition] = ()
         self.in_float: Sequence[str] = ()
+        self.quirks: Mapping[str, Mapping[str, Sequence[str]]] = {}
         self.assignment = assignment
         self.inside = inside
         self.model, assigned_devices, dialects = _executed_model(original, assignment)

@@ -6,10 +6,9 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
-from onnx import NodeProto, defs, helper, shape_inference
 
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.quantization import add_dequantize, add_quantize
@@ -20,6 +19,9 @@ from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.standard.quantization import Dequantize, Quantize
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
 
 _OLDEST_OPSET = 18
 _SAMPLING = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
@@ -91,7 +93,7 @@ def boundary(operands: Iterable[Operand], dialect: Dialect) -> list[Operand]:
     return [_real(o) if real and o.type.quantization else o for o in operands]
 
 
-def write(model: Model, dialect: Dialect, amend: Callable[[onnx.ModelProto], None]) -> Written:
+def write(model: Model, dialect: Dialect, amend: Callable[[ModelProto], None]) -> Written:
     """Write a model of supported operations.
 
     Args:
@@ -104,9 +106,16 @@ def write(model: Model, dialect: Dialect, amend: Callable[[onnx.ModelProto], Non
     """
     graph = Graph(boundary(model.inputs.values(), dialect))
     written = _write(graph, model, dialect)
-    proto = onnx.ModelProto.FromString(written.model.proto)
+    proto = _parse(written.model.proto)
     amend(proto)
     return Written(OnnxModel(proto.SerializeToString(), written.model.external), written.labels)
+
+
+def _parse(proto: bytes) -> ModelProto:
+    # Imported late: importing a device must be cheap.
+    from onnx import ModelProto
+
+    return ModelProto.FromString(proto)
 
 
 def fingerprint(model: Model, dialect: Dialect) -> str:
@@ -116,7 +125,7 @@ def fingerprint(model: Model, dialect: Dialect) -> str:
         CompileError: an operation cannot be written; the error names it.
     """
     written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
-    proto = onnx.ModelProto.FromString(written.model.proto)
+    proto = _parse(written.model.proto)
     for node in proto.graph.node:
         node.ClearField("name")
     return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
@@ -124,8 +133,10 @@ def fingerprint(model: Model, dialect: Dialect) -> str:
 
 def unwritable(model: Model, dialect: Dialect) -> str:
     """Return what a dialect lacks for a model of operations with converters; empty if nothing."""
+    from onnx import defs
+
     written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
-    proto = onnx.ModelProto.FromString(written.model.proto)
+    proto = _parse(written.model.proto)
     for node in proto.graph.node:
         if node.domain or not defs.has(node.op_type):
             return f"ONNX has no {node.op_type}"
@@ -136,8 +147,10 @@ def unwritable(model: Model, dialect: Dialect) -> str:
     return "" if dialect.opset == OPSET else _missing_in_opset(proto, dialect.opset)
 
 
-def _missing_in_opset(proto: onnx.ModelProto, opset: int) -> str:
+def _missing_in_opset(proto: ModelProto, opset: int) -> str:
     """Return what an opset lacks for a model; empty if nothing."""
+    from onnx import defs, shape_inference
+
     for node in proto.graph.node:
         try:
             schema = defs.get_schema(node.op_type, opset, "")
@@ -183,7 +196,9 @@ def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
     onnx_model = graph.finish(declared)
     if dialect.opset == OPSET:
         return Written(onnx_model, labels)
-    proto = onnx.ModelProto.FromString(onnx_model.proto)
+    from onnx import helper
+
+    proto = _parse(onnx_model.proto)
     proto.opset_import[0].version = dialect.opset
     proto.ir_version = helper.find_min_ir_version_for(proto.opset_import)
     for node in proto.graph.node:

@@ -12,7 +12,7 @@ from crosschip.runtime.placement.search.moves import move_seconds
 from crosschip.runtime.placement.search.objective import Objective, Score
 
 _EPSILON = 1e-15
-"""The seconds below which a difference is a rounding error."""
+"""The seconds, and the part of a limit, below which a difference is a rounding error."""
 
 
 class LocalSearch:
@@ -53,27 +53,10 @@ class LocalSearch:
 
     def _best_block_move(self, devices: Array, score: Score) -> tuple[Array, Score] | None:
         """Return the first improving move of one block, the most promising first."""
-        problem, launches = self._problem, self._problem.launch_seconds
+        problem = self._problem
         seconds = move_seconds(problem, devices)
-        excess = self._objective.move_excess(devices)
         base = problem.seconds_without_launches(devices)
-        # A move takes away at most one launch on each of the two devices.
-        least = seconds - launches[devices][:, None] - launches
-        least[np.arange(problem.blocks), devices] = np.inf
-        counted = problem.max_segments is not None and score.segments > problem.max_segments
-        promising = np.isfinite(least) & (
-            (excess < -1e-12) | ((least < -_EPSILON) & (excess <= (2.0 if counted else 1e-12)))
-        )
-        if counted:
-            promising = np.isfinite(least) & (excess <= 2.0)
-        index = np.flatnonzero(promising)
-        if score.excess > 0:
-            # What is paid for each part of the excess that disappears.
-            relief = np.maximum(-excess.ravel()[index], 1e-9)
-            ranks = np.argsort(np.maximum(least.ravel()[index], 0) / relief, kind="stable")
-        else:
-            ranks = np.argsort(least.ravel()[index], kind="stable")
-        for move in index[ranks].tolist():
+        for move in self._promising_moves(devices, score, seconds).tolist():
             block, device = divmod(move, len(problem.devices))
             candidate = devices.copy()
             candidate[block] = device
@@ -83,6 +66,29 @@ class LocalSearch:
             if self.over:
                 break
         return None
+
+    def _promising_moves(self, devices: Array, score: Score, seconds: Array) -> Array:
+        """Return the indices of moves that may improve a placement, the most promising first.
+
+        Args:
+            devices: the placement.
+            score: its score.
+            seconds: what each move adds to the duration without launches, [blocks, devices].
+        """
+        problem, launches = self._problem, self._problem.launch_seconds
+        excess = self._objective.move_excess(devices)
+        # A move takes away at most one launch on each of the two devices, and two segments.
+        least = seconds - launches[devices][:, None] - launches
+        least[np.arange(problem.blocks), devices] = np.inf
+        promising = (excess < -_EPSILON) | ((least < -_EPSILON) & (excess < _EPSILON))
+        if problem.max_segments is not None and score.segments > problem.max_segments:
+            promising = excess <= 2
+        index = np.flatnonzero(promising & np.isfinite(least))
+        least, excess = least.ravel()[index], excess.ravel()[index]
+        if score.excess > 0:
+            # What is paid for each part of the excess that disappears.
+            least = np.maximum(least, 0) / np.maximum(-excess, 1e-9)
+        return index[np.argsort(least, kind="stable")]
 
     def _best_group_move(self, devices: Array, score: Score) -> tuple[Array, Score] | None:
         """Return the first improving move of several blocks to another device."""

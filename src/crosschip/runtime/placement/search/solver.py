@@ -261,11 +261,13 @@ class _Search:
 
     def _enumerate(self) -> None:
         """Search for any placement that meets the limits, among many more states."""
-        order = range(self._problem.blocks)
-        for devices in place_along(
-            self._problem, self._costs, order, 20 * self._width, limited=True, distinct=True
-        ):
-            self._add(devices)
+        blocks = self._problem.blocks
+        width = min(20 * _MOST_STATES, 10 * _STATES // blocks)
+        if blocks <= _MOST_BLOCKS:
+            for devices in place_along(
+                self._problem, self._costs, range(blocks), width, limited=True, distinct=True
+            ):
+                self._add(devices)
 
     def _solutions(self, count: int) -> list[Solution]:
         """Return the best placements by the exact objective.
