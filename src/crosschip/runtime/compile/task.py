@@ -21,7 +21,6 @@ from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile.assembly import assemble
-from crosschip.runtime.compile.automatic import Automatic
 from crosschip.runtime.compile.devices import caller_devices
 from crosschip.runtime.compile.preparation import Preparation, engine_settings, prepare
 from crosschip.runtime.compile.programs import cache_entries, cache_word
@@ -131,6 +130,9 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         placed_by = request.placement
         measures = placed_by.measures(request.devices) or request.devices == "auto"
         if measures and len(devices) > 1:
+            # Imported late: devices that are named are not measured.
+            from crosschip.runtime.compile.automatic import Automatic
+
             words = placed_by.words()
             choice = Automatic(model, devices, options, store, placement=words).stored_choice()
             devices = _order_devices(prepared, choice)
@@ -247,6 +249,10 @@ class _Task:
 
     def _compile_fastest(self, compilation: Compilation) -> CompiledModel:
         """Compile for the device that runs the model fastest, or for several."""
+        # Imported late: devices that are named are not measured.
+        from crosschip.runtime.compile.automatic import Automatic
+        from crosschip.runtime.compile.mixtures import Mixtures
+
         prepared, devices = self.prepared, compilation.devices
 
         def build(names: Sequence[str], requested: Sequence[str | None]) -> CompiledModel:
