@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,35 +109,40 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
                 moved = time.perf_counter()
             time.sleep(0.0005)
         moves = [str(move) for move in compiled.report.moves]
-    ends = sorted(end for mine in calls for _, end in mine)
     moved = moved or start
-    before = [end - begin for mine in calls for begin, end in mine if end < moved]
-    usual = statistics.median(before)
-    near = [end for end in ends if abs(end - moved) < _WINDOW_SECONDS]
-    earlier = [end for end in ends if end < moved - _WINDOW_SECONDS]
-    later = [end for end in ends if end > moved + _WINDOW_SECONDS]
+    all_calls = [call for mine in calls for call in mine]
+    old = [call for call in all_calls if call[0] < moved]
+    new = [call for call in all_calls if call[0] >= moved]
+    steady = [call for call in new if call[0] > moved + _WINDOW_SECONDS]
+    usual_old, usual_new = _usual(old), _usual(steady or new)
+    near_old = [call for call in old if call[1] > moved - _WINDOW_SECONDS]
+    near_new = [call for call in new if call[0] < moved + _WINDOW_SECONDS]
     return {
-        "calls": len(ends),
+        "calls": len(all_calls),
         "wrong": sum(wrong),
         "lost": len(lost),
         "moves": moves,
         "choice": str(compiled.report.choice),
-        "usual": usual,
-        "pause": _longest_gap(near) - usual,
-        "before": _longest_gap(earlier) - usual,
-        "after": _longest_gap(later) - usual,
+        "usual": [usual_old, usual_new],
+        "pause": max(_longest(near_old) - usual_old, _longest(near_new) - usual_new),
+        "before": _longest(old) - usual_old,
+        "after": _longest(steady) - usual_new,
     }
+
+
+def _usual(calls: Sequence[tuple[float, float]]) -> float:
+    """The 99th percentile of the durations of calls, since eight threads share the cores."""
+    return float(np.quantile([end - begin for begin, end in calls], 0.99))
+
+
+def _longest(calls: Sequence[tuple[float, float]]) -> float:
+    return max((end - begin for begin, end in calls), default=0.0)
 
 
 def _seconds(run: Any, inputs: Any) -> float:
     start = time.perf_counter()
     run(inputs)
     return time.perf_counter() - start
-
-
-def _longest_gap(times: Sequence[float]) -> float:
-    """The longest time without the end of a call."""
-    return max((b - a for a, b in pairwise(times)), default=0.0)
 
 
 def _is_close(result: Any, expected: Any) -> bool:

@@ -28,7 +28,7 @@ from tests.modelling import DelegatingDevice, float32, model_of, python_path
 
 import crosschip
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Capabilities, Forking, Options, Program
+from crosschip.hal import Capabilities, DeviceLost, Forking, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, InputError, Model, Operand, symbol
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
@@ -337,6 +337,19 @@ def test_devices_that_fail_are_reported_and_the_first_goes_on() -> None:
     assert not any(device.open_programs for device in devices)
 
 
+def test_a_device_that_is_lost_after_the_move_is_replaced() -> None:
+    slow, fast = slow_and_fast()
+    with crosschip.compile(relus(), [slow, fast], wait=False, cache=False) as compiled:
+        moved(compiled)
+        fast.error = DeviceLost("the driver died")
+        assert outputs(compiled) == answer(1.0)
+        assert compiled.submit({"x0": X}).result(LONG)["y0"].tolist() == answer(1.0)[0]
+        fast.error = None
+        assert outputs(compiled) == answer(2.0)
+    assert not slow.open_programs
+    assert not fast.open_programs
+
+
 def test_an_unexpected_error_in_the_background_is_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -380,6 +393,8 @@ def test_arguments_are_refused_as_with_waiting() -> None:
         crosschip.compile(relus(), [a, a], wait=False, cache=False)
     with pytest.raises(DeviceError, match="there is no device 'nothing'"):
         crosschip.compile(relus(), [a, "nothing"], wait=False, cache=False)
+    with pytest.raises(InputError, match="there is no precision 'float17'"):
+        crosschip.compile(relus(), [a, "reference/float17"], wait=False, cache=False)
     with pytest.raises(InputError, match="no devices were given"):
         crosschip.compile(relus(), [], wait=False, cache=False)
 
@@ -478,6 +493,18 @@ def test_calls_with_other_sizes_have_devices_tried_again() -> None:
     assert few.compiled.count("dynamic.0") <= 4
 
 
+def test_calls_are_not_copied_after_the_trials() -> None:
+    one, other = Simulated("one", 1.0), Simulated("other", 2.0)
+    with crosschip.compile(dynamic(), [one, other], wait=False, cache=False) as compiled:
+        compiled.run({"x0": np.zeros(10, np.float32)})
+        assert compiled.wait_for_trials(LONG)
+        assert compiled.trials is not None
+        samples = compiled.trials._samples
+        (before,) = samples.recent()
+        compiled.run({"x0": np.zeros(11, np.float32)})
+        assert samples.recent() == [before]
+
+
 def test_measurements_use_the_shapes_of_calls() -> None:
     few = Simulated("few", 1.0, lambda size: 0.0001 * size)
     many = Simulated("many", 2.0, lambda size: 0.004)
@@ -491,8 +518,22 @@ def test_measurements_use_the_shapes_of_calls() -> None:
         assert not compiled.report.moves
 
 
-@pytest.mark.parametrize("device", ["reference"])
-def test_the_choice_is_stored(device: str, tmp_path: Path) -> None:
+def test_a_device_may_have_another_precision(tmp_path: Path) -> None:
+    path, devices = write_dynamic(tmp_path), ["onnxruntime", "openvino/bfloat16"]
+    x = np.arange(-4, 4, dtype=np.float32).reshape(2, 4)
+    for _ in range(2):
+        with crosschip.compile(path, devices, wait=False, cache=tmp_path / "cache") as compiled:
+            for size in (1, 200):
+                y = np.tile(x, (size, 1))
+                np.testing.assert_array_equal(compiled(y), np.maximum(y, 0) + y)
+                assert compiled.wait_for_trials(LONG)
+            choice = compiled.report.choice
+            assert choice is not None
+            assert sorted(choice.order) == devices
+            assert all(trial.milliseconds or trial.reason for trial in choice.trials)
+
+
+def test_the_choice_is_stored(tmp_path: Path) -> None:
     slow, fast = slow_and_fast()
     with crosschip.compile(relus(), [slow, fast], wait=False, cache=tmp_path) as compiled:
         moved(compiled)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.modelling import DelegatingDevice, chain, float32
+from tests.modelling import DelegatingDevice, chain, close, float32, outputs_of
 from tests.random_models import Example, examples
 
 import crosschip
@@ -21,7 +22,10 @@ from crosschip.ir import Array, Builder, InputError, Model, UnsupportedError
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp
-from crosschip.runtime.choice import Choice, Mixture
+from crosschip.runtime.choice import Choice, Mixture, Trial
+from crosschip.runtime.compile import mixtures
+from crosschip.runtime.costs import blocks
+from crosschip.runtime.device_timing import measure
 from crosschip.runtime.placement.costs import BlockCost, PlacementCosts
 from crosschip.runtime.placement.memory import over_limit
 
@@ -255,3 +259,35 @@ def test_choices_are_read_as_they_were_written() -> None:
     assert Choice.from_bytes(choice.to_bytes()) == choice
     assert mixture.requested == ["a", "a", None, "b"]
     assert mixture.devices == ["a", "b"]
+
+
+def alone_takes_long(
+    runs: Mapping[str, Callable[..., object]], *inputs: object, **options: object
+) -> dict[str, Trial]:
+    """What `measure` returns, but with an endless time for the best device alone."""
+    trials = measure(runs, *inputs, **options)  # type: ignore[arg-type]
+    alone = next(iter(runs))
+    return trials | {alone: replace(trials[alone], milliseconds=1e9)}
+
+
+@pytest.mark.slow
+def test_any_mixture_of_engines_answers_as_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every operation is a block, and the best mixture is taken however slow it is."""
+    monkeypatch.setattr(mixtures, "LEAST_MILLISECONDS", 0.0)
+    monkeypatch.setattr(mixtures, "measure", alone_takes_long)
+    monkeypatch.setattr(blocks, "LEAST_SECONDS", 0.0)
+    options = PlacementOptions(strategy="measured", tuning_seconds=1)
+    counts = []
+
+    @settings(deadline=None, max_examples=8)
+    @given(examples().filter(lambda e: e.positive and len(e.model.operations) > 2))
+    def check(example: Example) -> None:
+        devices = ["onnxruntime", "openvino", "reference"]
+        with crosschip.compile(example.model, devices, placement=options, cache=False) as placed:
+            results = placed.run(example.inputs)
+            counts.append(len({segment.device for segment in placed.placement.segments}))
+        for name, expected in outputs_of(example.model, example.inputs).items():
+            close(results[name], expected)
+
+    check()
+    assert max(counts) > 1, "some are mixtures"

@@ -19,6 +19,9 @@ _MOST_SAMPLES = 16
 _MOST_BYTES = 1 << 25
 """The maximum size of a copy; of larger inputs, only the shapes are kept, to delay no call."""
 
+_MOST_TOTAL_BYTES = 1 << 26
+"""The maximum size of all copies together."""
+
 FAR = 4
 """The factor by which a size must differ for shapes to be far from each other."""
 
@@ -35,6 +38,8 @@ class CallSamples:
 
     Attributes:
         tested: the sets of shapes for which devices have been measured.
+        is_open: whether all calls are of interest; otherwise only those with shapes far from the
+            tested ones are copied.
     """
 
     def __init__(self, on_far: Callable[[], None]) -> None:
@@ -42,19 +47,23 @@ class CallSamples:
         self._samples: OrderedDict[ShapeKey, list[Any] | None] = OrderedDict()
         self._lock = threading.Lock()
         self.tested: list[ShapeKey] = []
+        self.is_open = True
 
     def add(self, values: Sequence[Any]) -> None:
         """Add the inputs of a call, in order, unless there is a sample of their shapes."""
         shapes = shape_key(values)
-        is_large = sum(getattr(value, "nbytes", 0) for value in values) > _MOST_BYTES
+        far = all(is_far(shapes, other) for other in self.tested)
+        if not (far or self.is_open):
+            return
+        is_large = _nbytes(values) > _MOST_BYTES
         with self._lock:
             if shapes in self._samples:
                 self._samples.move_to_end(shapes)
                 return
             self._samples[shapes] = None if is_large else [_copy(value) for value in values]
-            if len(self._samples) > _MOST_SAMPLES:
+            while len(self._samples) > 1 and self._is_full():
                 self._samples.popitem(last=False)
-        if all(is_far(shapes, other) for other in self.tested):
+        if far:
             self._on_far()
 
     def are_far_from(self, measured: Sequence[ShapeKey]) -> bool:
@@ -66,6 +75,15 @@ class CallSamples:
         with self._lock:
             return list(self._samples.items())
 
+    def clear(self) -> None:
+        """Remove all samples."""
+        with self._lock:
+            self._samples.clear()
+
+    def _is_full(self) -> bool:
+        total = sum(_nbytes(values or ()) for values in self._samples.values())
+        return len(self._samples) > _MOST_SAMPLES or total > _MOST_TOTAL_BYTES
+
     def after_fork(self) -> None:
         """Replace the lock in a forked process, in which the thread that held it may be missing."""
         self._lock = threading.Lock()
@@ -74,6 +92,11 @@ class CallSamples:
 def shape_key(values: Sequence[Any]) -> ShapeKey:
     """Return the shapes of inputs; empty for values that are no tensors."""
     return tuple([tuple(getattr(value, "shape", ())) for value in values])
+
+
+def _nbytes(values: Sequence[Any]) -> int:
+    """Return the size of the tensors among values, in bytes."""
+    return sum(getattr(value, "nbytes", 0) for value in values)
 
 
 def is_far(a: ShapeKey, b: ShapeKey) -> bool:

@@ -9,4 +9,7 @@ The modules, in the order in which a call of `crosschip.compile` passes through 
 - `segments`: compiles each segment, or loads its program from the cache (`programs`). If a device
   fails, `failures` finds the operations at fault, which are placed on another device.
 - `assembly`: assembles a `CompiledModel` from the programs.
+
+With `wait=False`, `early_answer` compiles for the device that is `first_ready` among the
+`candidates`, and `device_trials` tries the others in the background.
 """

@@ -22,7 +22,14 @@ from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.compile.task import compile_alone, compile_substitute, count_supported
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Properties
-from crosschip.runtime.discovery import automatic, base_name, driver_name, origins, startup_seconds
+from crosschip.runtime.discovery import (
+    automatic,
+    base_name,
+    driver_name,
+    origins,
+    precision_of,
+    startup_seconds,
+)
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.placement.log_messages import SLOWEST
@@ -80,6 +87,9 @@ class Candidates(Closing):
 
         That is so for less than two devices, for placement options that move operations, and for
         arguments that `compile_model` refuses.
+
+        Raises:
+            InputError: there is no such precision.
         """
         placement = request.placement
         devices = _by_name(request.devices, isolate=placement.isolate)
@@ -128,8 +138,12 @@ class Candidates(Closing):
         return compile_alone(prepared, self._store, self._fingerprints, substitute)
 
     def adopt(self, devices: Mapping[str, GuardedDevice]) -> None:
-        """Use devices that have been opened, and that the caller closes."""
-        self._arguments = {**self._arguments, **{n: d.device for n, d in devices.items()}}
+        """Use devices that have been opened, and that the caller closes.
+
+        Those with a precision of their own are opened again.
+        """
+        opened = {n: d.device for n, d in devices.items() if d.precision is None}
+        self._arguments = {**self._arguments, **opened}
 
     def trial_of(self, name: str, error: Exception) -> Trial:
         """Return the trial of a device for which the model was not compiled."""
@@ -215,7 +229,11 @@ def _startup_seconds(device: str | Device) -> float:
 
 
 def _by_name(devices: Any, *, isolate: bool) -> dict[str, str | Device] | None:
-    """Return the arguments for devices by name; `None` if they are refused."""
+    """Return the arguments for devices by name; `None` if `compile_model` refuses them.
+
+    Raises:
+        InputError: there is no such precision.
+    """
     if devices == "auto":
         devices = automatic()
     elif isinstance(devices, str):
@@ -226,8 +244,8 @@ def _by_name(devices: Any, *, isolate: bool) -> dict[str, str | Device] | None:
         devices = [driver_name(d) if isinstance(d, str) else d for d in devices]
     by_name = {d if isinstance(d, str) else d.name: d for d in devices}
     known = origins()
-    is_known = all(
-        not isinstance(d, str) or "@" in d or base_name(d).partition(":")[0] in known
-        for d in devices
-    )
+    names = [device for device in devices if isinstance(device, str)]
+    for name in names:
+        precision_of(name)
+    is_known = all("@" in name or base_name(name).partition(":")[0] in known for name in names)
     return by_name if is_known and len(by_name) == len(devices) else None

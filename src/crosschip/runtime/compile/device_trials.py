@@ -153,7 +153,7 @@ class DeviceTrials:
                 start_engine_thread(thread)
             except RuntimeError:  # there can be no more threads: the process is ending
                 return
-            self._is_trying = True
+            self._is_trying = self._samples.is_open = True
             self._rounds += 1
             self._thread = thread
 
@@ -332,8 +332,10 @@ class DeviceTrials:
                 raise Stopped
             self._device = choice.order[0]
             logger.info("%s: %s", model.name, move)
-        if not self._is_dynamic:
+        self._samples.is_open = False
+        if not self._is_dynamic or self._rounds >= MOST_ROUNDS:
             model.observe_calls(None)
+            self._samples.clear()
         self._close_built()
         self._candidates.save_plan(model, choice)
 
