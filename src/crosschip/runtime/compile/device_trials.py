@@ -14,7 +14,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import finalize, ref
@@ -27,6 +27,7 @@ from crosschip.runtime.compile.first_ready import Built, FirstReady
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.lifetime import start_engine_thread
+from crosschip.runtime.measured_runs import between_forks, is_running_at_fork
 from crosschip.runtime.short_turns import short_turns
 
 FASTER = 0.97
@@ -129,10 +130,12 @@ class DeviceTrials:
 
     @property
     def devices_in_use(self) -> Collection[str]:
-        """The names of the devices that are compiled for or measured at present."""
+        """The names of the devices that were compiled for or measured when the process forked."""
         if not self._is_trying:
             return ()
-        return [n for n in self._candidates.names if self._is_measuring or n != self._device]
+        if self._is_measuring:
+            return self._candidates.names if is_running_at_fork() else ()
+        return [name for name in self._candidates.names if name != self._device]
 
     def after_fork(self) -> None:
         """End the trials in a forked process, which lacks their thread."""
@@ -274,11 +277,12 @@ class DeviceTrials:
         if not self._built:
             self._rounds = MOST_ROUNDS
             return Choice(tuple(trials.values()), {})
-        runs = {self._device: self._model().executable.execute}
-        runs |= {name: built.executable.execute for name, built in self._built.items()}
+        runs = {self._device: between_forks(self._model().executable.execute)}
+        for name, built in self._built.items():
+            runs[name] = between_forks(built.executable.execute)
         self._is_measuring = True
         try:
-            usable = self._usable(samples)
+            usable = self._usable(samples, runs[self._device])
             inputs = usable or [self._candidates.random_inputs(None)]
             trials |= measure(runs, *inputs, before_run=self._give_way)
         finally:
@@ -289,18 +293,24 @@ class DeviceTrials:
         call_shapes = tuple(shapes for shapes, _ in samples) if usable else ()
         return Choice(tuple(trials.values()), shapes, call_shapes=call_shapes)
 
-    def _usable(self, samples: Sequence[Sample]) -> list[list[Any]]:
+    def _usable(
+        self, samples: Sequence[Sample], run: Callable[[list[Any]], None]
+    ) -> list[list[Any]]:
         """Return the inputs of the latest samples that together take little time.
 
         Calls that fail are left out.
+
+        Args:
+            samples: the samples, the oldest first.
+            run: runs the model on the present device.
         """
-        execute, usable, seconds = self._model().executable.execute, [], 0.0
+        usable, seconds = [], 0.0
         for shapes, values in reversed(samples):
             inputs = values or self._candidates.random_inputs(shapes)
             self._give_way()
             begin = time.perf_counter()
             try:
-                execute(inputs)
+                run(inputs)
             except Error:
                 continue
             usable.append(inputs)
