@@ -359,7 +359,7 @@ def test_an_unexpected_error_in_the_background_is_reported(
     def fail(*_: object, **__: object) -> None:
         raise MemoryError("no more memory")
 
-    monkeypatch.setattr("crosschip.runtime.compile.device_trials.measure", fail)
+    monkeypatch.setattr("crosschip.runtime.device_timing.measure", fail)
     slow, fast = slow_and_fast()
     with crosschip.compile(relus(), [slow, fast], wait=False, cache=False) as compiled:
         moved(compiled)
@@ -765,3 +765,26 @@ def test_a_forked_process_keeps_away_from_devices_that_were_in_use(script: str) 
         command, env=environment, capture_output=True, text=True, timeout=LONG, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LATER = """
+import sys
+import numpy as np
+import crosschip as cc
+
+path, cache = sys.argv[1:]
+x = np.ones((2, 4), np.float32)
+with cc.compile(path, ["onnxruntime", "openvino"], wait=False, cache=cache) as compiled:
+    assert compiled(x).tolist() == (2 * x).tolist()
+    print(compiled.report.cache, "crosschip.runtime.compile.task" in sys.modules)
+    assert compiled.wait_for_trials()
+"""
+
+
+def test_a_later_process_imports_no_compiler(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LATER, write_dynamic(tmp_path), tmp_path / "cache"]
+    texts = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        texts.append(done.stdout)
+    assert texts == ["miss True\n", "hit False\n"]
