@@ -109,7 +109,7 @@ def _constrained(count: int) -> Searches:
         problem = random_problem(seed, 1 + seed % 14, 1 + seed % 5, constraints=True)
         start = time.perf_counter()
         try:
-            solutions = solve(problem, seconds=0.5)
+            solutions = solve(problem, seconds=0.2)
         except InfeasibleError:
             solutions = []
             unsolved += 1

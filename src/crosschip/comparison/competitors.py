@@ -67,7 +67,7 @@ def open_engines(
                 run()
         except Exception as error:  # the engines' own exceptions have no common base
             reason = str(error) if isinstance(error, DeviceError) else first_line(error)
-            yield Competitor(Measurement(name, True, reason=reason))
+            yield Competitor(Measurement(name, True, reason=reason.replace(f"{path}: ", "")))
         else:
             yield Competitor(Measurement(name, True), partial(_named_outputs, model, run))
 

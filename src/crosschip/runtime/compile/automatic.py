@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from crosschip.hal import Options
 from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
@@ -16,7 +17,6 @@ from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice, Trial
-from crosschip.runtime.compile.mixtures import Build, Mixtures
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -28,6 +28,9 @@ from crosschip.runtime.shapes.shape_search import Shapes, ShapeSearch
 
 _MOST_SHAPES = 4
 """The maximum number of sets of shapes that are tried until a device runs."""
+
+if TYPE_CHECKING:
+    from crosschip.runtime.compile.mixtures import Build, Mixtures
 
 logger = logging.getLogger("crosschip")
 
@@ -42,7 +45,7 @@ class Automatic:
         store: the store of choices; `None` for none.
         fingerprints: the fingerprints of the model's constants.
         placement: the placement options that the choice depends on, as plain values.
-        mixtures: the search for placements on several devices; `None` for none.
+        mixtures: returns the search for placements on several devices; `None` for none.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class Automatic:
         store: Store | None,
         fingerprints: Fingerprints | None = None,
         placement: object = (),
-        mixtures: Mixtures | None = None,
+        mixtures: Callable[[], Mixtures] | None = None,
     ) -> None:
         self._model = model
         self._options = options
@@ -137,7 +140,7 @@ class Automatic:
             ranked = self.rank((trials | measured).values())
             choice = Choice(tuple(ranked), shapes, problem)
             if self._mixtures is not None:
-                return self._mixtures.improve(choice, whole)
+                return self._mixtures().improve(choice, whole)
             return choice, whole.pop(choice.order[0], None)
         finally:
             for unchosen in whole.values():

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import cache as cached
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Device, Options
 from crosschip.ir import Model
@@ -21,9 +21,7 @@ from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile.assembly import assemble
-from crosschip.runtime.compile.automatic import Automatic
 from crosschip.runtime.compile.devices import caller_devices
-from crosschip.runtime.compile.mixtures import Mixtures
 from crosschip.runtime.compile.preparation import Preparation, engine_settings, prepare
 from crosschip.runtime.compile.programs import cache_entries, cache_word
 from crosschip.runtime.compile.request import CompileRequest
@@ -40,6 +38,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.log_messages import SLOWEST
 from crosschip.runtime.placement.placement import Placement, place
 from crosschip.runtime.precisions import EXACT, name_in
+
+if TYPE_CHECKING:
+    from crosschip.runtime.compile.mixtures import Mixtures
 
 
 def compile_model(
@@ -129,6 +130,9 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         placed_by = request.placement
         measures = placed_by.measures(request.devices) or request.devices == "auto"
         if measures and len(devices) > 1:
+            # Imported late: devices that are named are not measured.
+            from crosschip.runtime.compile.automatic import Automatic
+
             words = placed_by.words()
             choice = Automatic(model, devices, options, store, placement=words).stored_choice()
             devices = _order_devices(prepared, choice)
@@ -245,6 +249,10 @@ class _Task:
 
     def _compile_fastest(self, compilation: Compilation) -> CompiledModel:
         """Compile for the device that runs the model fastest, or for several."""
+        # Imported late: devices that are named are not measured.
+        from crosschip.runtime.compile.automatic import Automatic
+        from crosschip.runtime.compile.mixtures import Mixtures
+
         prepared, devices = self.prepared, compilation.devices
 
         def build(names: Sequence[str], requested: Sequence[str | None]) -> CompiledModel:
@@ -252,12 +260,15 @@ class _Task:
             return self._compile_for(replace(compilation, devices=some, requested=requested))
 
         options, store = prepared.request.placement, compilation.store
-        mixtures = None
-        if options.strategy != "order":
-            mixtures = Mixtures(prepared.model, compilation, store, options, build)
+
+        def mixtures() -> Mixtures:
+            # Imported late: a stored choice needs no search.
+
+            return Mixtures(prepared.model, compilation, store, options, build)
+
         auto = Automatic(
             prepared.model, devices, prepared.options, store, self.fingerprints,
-            options.words(), mixtures,
+            options.words(), None if options.strategy == "order" else mixtures,
         )  # fmt: skip
         constraints = compilation.constraints
         choice, compiled = auto.choose(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
-from crosschip.ir import ControlFlow, Extension, Operand, Operation, TensorType
+from crosschip.ir import ControlFlow, Extension, Operand, Operation, Shape, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
 
@@ -84,12 +85,20 @@ def _value_text(operand: Operand) -> str:
 
 def _type_text(type_: TensorType) -> str:
     """Return the element type, the shape and the kind of quantization of a tensor."""
-    shape = "*" if type_.shape is None else [s if isinstance(s, int) else "?" for s in type_.shape]
+    shape = _shape_text(type_.shape)
     quantization = type_.quantization
     if quantization is None:
         return f"{type_.element_type.value}{shape}"
     kind = f"{quantization.axis},{len(quantization.scale)},{quantization.symmetric}"
     return f"{type_.element_type.value}{shape}({kind})"
+
+
+@lru_cache(maxsize=4096)
+def _shape_text(shape: Shape | None) -> str:
+    """Return a shape in which open sizes have no names."""
+    if shape is None:
+        return "*"
+    return str([size if isinstance(size, int) else "?" for size in shape])
 
 
 def _further_words(operation: Operation) -> Iterator[str]:

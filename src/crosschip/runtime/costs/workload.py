@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from crosschip.hal.operation_cost import multiply_adds
@@ -73,6 +74,7 @@ def nbytes_of(type_: TensorType) -> int:
     return elements_of(type_.shape) * type_.element_type.dtype.itemsize
 
 
+@lru_cache(maxsize=4096)
 def elements_of(shape: Shape | None) -> int:
     """Return the number of elements of a shape, in which dynamic sizes count as 1."""
     return math.prod([size for size in shape or () if isinstance(size, int)])

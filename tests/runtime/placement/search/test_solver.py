@@ -172,6 +172,29 @@ def test_large_problems_keep_memory_limits() -> None:
         assert not violations(problem, each.devices)
 
 
+@pytest.mark.parametrize("blocks", [100, 2_000])
+def test_a_slightly_lower_limit_costs_little(blocks: int) -> None:
+    problem = random_problem(1, blocks, 3)
+    free = solve(problem)[0]
+    occupied = np.bincount(free.devices, minlength=3) * 1_000
+    most = int(occupied.argmax())
+    limited = replace(
+        problem,
+        memory=np.full(problem.seconds.shape, 1_000),
+        memory_limits={problem.devices[most]: int(0.9 * occupied[most])},
+    )
+    assert solve(limited)[0].seconds < 1.05 * free.seconds
+
+
+def test_slightly_fewer_segments_cost_little() -> None:
+    problem = random_problem(1, 500, 3)
+    free = solve(problem)[0]
+    fewer = replace(problem, max_segments=int(0.7 * free.segments))
+    best = solve(fewer)[0]
+    assert not violations(fewer, best.devices)
+    assert best.seconds < 1.1 * free.seconds
+
+
 def test_no_blocks_need_no_device() -> None:
     assert solve(random_problem(0, 0)) == [Solution((), 0.0, 0)]
 

@@ -37,9 +37,10 @@ class LocalSearch:
         """Return a placement that no move makes better, or the best when the search must end."""
         score = self._score(devices)
         while not self.over:
-            better = self._best_block_move(devices, score)
-            if better is None:
-                better = self._best_group_move(devices, score)
+            moves = [self._best_block_move, self._best_group_move]
+            if self._objective.has_too_many_segments(score):
+                moves.reverse()  # a single block rarely takes away a segment
+            better = moves[0](devices, score) or moves[1](devices, score)
             if better is None:
                 break
             devices, score = better
@@ -81,7 +82,7 @@ class LocalSearch:
         least = seconds - launches[devices][:, None] - launches
         least[np.arange(problem.blocks), devices] = np.inf
         promising = (excess < -_EPSILON) | ((least < -_EPSILON) & (excess < _EPSILON))
-        if problem.max_segments is not None and score.segments > problem.max_segments:
+        if self._objective.has_too_many_segments(score):
             promising = excess <= 2
         index = np.flatnonzero(promising & np.isfinite(least))
         least, excess = least.ravel()[index], excess.ravel()[index]

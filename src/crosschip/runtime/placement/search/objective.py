@@ -51,6 +51,11 @@ class Objective:
         """Whether there are limits of memory or segments."""
         return self._limited or self.problem.max_segments is not None
 
+    def has_too_many_segments(self, score: Score) -> bool:
+        """Return whether there are more segments than the maximum."""
+        most = self.problem.max_segments
+        return most is not None and score.segments > most
+
     def score(self, devices: Array) -> Score:
         """Return the score of a placement."""
         return self.score_from(devices, self.problem.seconds_without_launches(devices))

@@ -11,7 +11,7 @@ from crosschip.runtime.placement.search.costs import Costs
 from crosschip.runtime.placement.search.objective import Score
 from crosschip.runtime.placement.search.problem import PlacementProblem
 
-_ROUNDS = 16
+_ROUNDS = 12
 
 
 class Penalties:

@@ -53,6 +53,9 @@ _FAILURES = 1_200
 _VISITS_PER_SECOND = 150_000
 """The number of blocks in the placements that local search scores, for each second."""
 
+_MORE_VISITS = 3
+"""The factor of the visits that follow if no placement meets the limits."""
+
 _VISITS_OF_STEP = 70
 """The number of blocks whose scoring takes as long as a step of dynamic programming."""
 
@@ -107,12 +110,12 @@ class _Search:
         end = time.monotonic() + seconds
         self._deadline: Callable[[], bool] = lambda: time.monotonic() > end
         self._problem = problem
-        self._costs = Costs.of(problem)
+        self._costs = self._penalized = Costs.of(problem)
         self._chain = is_chain(problem, self._costs)
         small = problem.blocks <= _MOST_BLOCKS
         self._objective = Objective(problem, _LOCAL_BUDGET if small else SEARCH_BUDGET)
-        visits = int(_VISITS_PER_SECOND * seconds)
-        self._local = LocalSearch(self._objective, visits, self._deadline)
+        self._visits = int(_VISITS_PER_SECOND * seconds)
+        self._local = LocalSearch(self._objective, self._visits, self._deadline)
         self._width = max(8, min(_MOST_STATES, _STATES // problem.blocks))
         self._candidates: dict[bytes, tuple[Score, Array]] = {}
         self._reorders = not self._chain and problem.blocks <= _MOST_BLOCKS
@@ -123,9 +126,12 @@ class _Search:
             self._add(devices)
         for devices in self._starts(singles[0]):
             self._add(devices)
-        if self._objective.constrained and self._best()[0][0].excess > 0:
+        if self._fastest()[0][0].excess > 0:
             self._penalize()
         self._improve()
+        if self._best()[0][0].excess > 0:
+            self._local.visits = _MORE_VISITS * self._visits
+            self._improve()
         if self._best()[0][0].excess > 0:
             self._enumerate()
         return self._solutions(count)
@@ -136,6 +142,10 @@ class _Search:
         if key not in self._candidates:
             self._candidates[key] = self._objective.score(devices), devices
         return self._candidates[key][0]
+
+    def _fastest(self) -> list[tuple[Score, Array]]:
+        """Return the placements by predicted duration, whatever limits they exceed."""
+        return sorted(self._candidates.values(), key=lambda candidate: candidate[0].seconds)
 
     def _best(self) -> list[tuple[Score, Array]]:
         """Return the placements, the best first."""
@@ -169,6 +179,14 @@ class _Search:
         self._local.visits -= _VISITS_OF_STEP * self._problem.blocks
         return place_along(self._problem, costs, order, self._width, limited=limited)
 
+    def _along_limited(self, order: Sequence[int]) -> list[Array]:
+        """Return placements that meet the limits, or come closer while none meets them."""
+        if not self._objective.constrained:
+            return self._along(order, self._costs)
+        if self._best()[0][0].excess > 0:
+            return self._along(order, self._penalized)
+        return self._along(order, self._costs, limited=True)
+
     def _cuts(self, start: Array) -> list[Array]:
         """Return placements by minimum cuts."""
         blocks = self._problem.blocks
@@ -180,7 +198,7 @@ class _Search:
 
     def _penalize(self) -> None:
         """Add placements that keep limits by penalties, and those that keep them in each step."""
-        for _, devices in self._best()[:_STARTS]:
+        for _, devices in self._fastest()[:_STARTS]:
             self._add(free_memory(self._objective, devices))
         penalties = Penalties(self._problem)
         for costs in penalties.rounds():
@@ -193,8 +211,9 @@ class _Search:
             if not placements:
                 break
             penalties.update(placements[0], self._add(placements[0]))
+        self._penalized = penalties.costs()
         if self._problem.blocks <= _MOST_BLOCKS:
-            for costs in (penalties.costs(), self._costs):
+            for costs in (self._penalized, self._costs):
                 order = range(self._problem.blocks)
                 for devices in self._along(order, costs, limited=True):
                     self._add(devices)
@@ -203,7 +222,8 @@ class _Search:
         if self._chain:
             return place_chain(self._problem, costs)
         if self._problem.blocks <= _MOST_BLOCKS:
-            return self._along(range(self._problem.blocks), costs)
+            order, width = range(self._problem.blocks), max(8, self._width // 4)
+            return place_along(self._problem, costs, order, width, limited=False)
         start = self._best()[0][1]
         return [place_by_cuts(self._problem, costs, start, 0.5, 1, self._deadline)]
 
@@ -228,7 +248,7 @@ class _Search:
         while failures < most and not self._local.over:
             score, devices = self._best()[0]
             order = self._order(devices, random.normal(0, 1, self._problem.blocks))
-            for better in self._along(order, self._costs, limited=self._objective.constrained)[:1]:
+            for better in self._along_limited(order)[:1]:
                 if better.tobytes() not in self._candidates:
                     self._descend(better)
             failures = 0 if self._best()[0][0].improves(score) else failures + 1
@@ -257,7 +277,7 @@ class _Search:
             return []
         segments = self._problem.segments(devices, _LOCAL_BUDGET)
         order = [block for segment in segments for block in segment]
-        return self._along(order, self._costs, limited=self._objective.constrained)
+        return self._along_limited(order)
 
     def _enumerate(self) -> None:
         """Search for any placement that meets the limits, among many more states."""
