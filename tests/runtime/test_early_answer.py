@@ -782,7 +782,7 @@ with cc.compile(path, ["onnxruntime", "openvino"], wait=False, cache=cache) as c
 
 
 def test_a_later_process_imports_no_compiler(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LATER, write_dynamic(tmp_path), tmp_path / "cache"]
+    command = [sys.executable, "-c", LATER, str(write_dynamic(tmp_path)), str(tmp_path / "cache")]
     texts = []
     for _ in range(2):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
