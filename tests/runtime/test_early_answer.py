@@ -51,7 +51,10 @@ class Simulated(DelegatingDevice):
         compile_gate: compiling waits for it.
         error: is raised by each run, if it is set.
         open_programs: the number of programs that have not been closed.
+        forking: whether programs run after a fork.
     """
+
+    forking = Forking.ALWAYS
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class Simulated(DelegatingDevice):
         self.open_programs = 0
 
     def capabilities(self) -> Capabilities:
-        return replace(super().capabilities(), forking=Forking.ALWAYS)
+        return replace(super().capabilities(), forking=self.forking)
 
     def compile(self, model: Model, options: Options) -> Program:
         super().compile(model, options)
@@ -356,7 +359,7 @@ def test_an_unexpected_error_in_the_background_is_reported(
     def fail(*_: object, **__: object) -> None:
         raise MemoryError("no more memory")
 
-    monkeypatch.setattr("crosschip.runtime.compile.device_trials.measure", fail)
+    monkeypatch.setattr("crosschip.runtime.device_timing.measure", fail)
     slow, fast = slow_and_fast()
     with crosschip.compile(relus(), [slow, fast], wait=False, cache=False) as compiled:
         moved(compiled)
@@ -692,43 +695,96 @@ def test_an_interrupted_process_ends(tmp_path: Path) -> None:
 
 
 FORKED = """
-import os, sys
+import os, sys, time
 import numpy as np
 import crosschip as cc
+from crosschip.hal import Forking
 from crosschip.ops.standard.activation import Relu
 from tests.modelling import chain
 from tests.runtime.test_early_answer import Simulated
 
+Simulated.forking = Forking.IDLE
+x = np.ones(2, np.float32)
+usual = sys.getswitchinterval()
+
+def check_child(ends_well):
+    process = os.fork()
+    if not process:
+        assert compiled.wait_for_trials()
+        assert sys.getswitchinterval() == usual
+        assert compiled(x).tolist() == [2.0, 2.0]
+        try:
+            cc.compile(chain(Relu), [Simulated("other")], cache=False).close()
+        except cc.DeviceError as error:
+            assert not ends_well
+            assert "forked while another thread" in str(error)
+        else:
+            assert ends_well
+        compiled.close()
+        more = [Simulated("a", 1.0, 0.01), Simulated("b", 2.0)]
+        with cc.compile(chain(Relu), more, wait=False, cache=False) as other:
+            other(x)
+            assert other.wait_for_trials(60)
+            assert other.report.moves
+        os._exit(0)
+    assert os.waitpid(process, 0)[1] == 0
+"""
+
+FORKED_WHILE_COMPILING = """
 first, other = Simulated("first", 1.0), Simulated("other", 2.0)
 other.compile_gate.clear()
-x = np.ones(2, np.float32)
 compiled = cc.compile(chain(Relu), [first, other], wait=False, cache=False)
 compiled(x)
 while not other.compiled:
     pass
-process = os.fork()
-if not process:
-    assert compiled.wait_for_trials()
-    assert compiled(x).tolist() == [2.0, 2.0]
-    try:
-        cc.compile(chain(Relu), [Simulated("other")], cache=False)
-    except cc.DeviceError as error:
-        assert "forked while another thread" in str(error)
-    else:
-        sys.exit("compiled")
-    compiled.close()
-    sys.exit(0)
-assert os.waitpid(process, 0)[1] == 0
+check_child(ends_well=False)
 other.compile_gate.set()
 assert compiled.wait_for_trials()
 compiled.close()
 """
 
+FORKED_WHILE_MEASURING = """
+first, other = Simulated("first", 1.0, 0.05), Simulated("other", 1.0, 0.05)
+compiled = cc.compile(chain(Relu), [first, other], wait=False, cache=False)
+compiled(x)
+while not compiled.trials._is_measuring:
+    time.sleep(0.001)
+for _ in range(5):
+    assert compiled.trials._is_measuring
+    check_child(ends_well=True)
+assert compiled.wait_for_trials()
+compiled.close()
+"""
 
-def test_a_forked_process_keeps_away_from_a_device_that_was_being_compiled_for() -> None:
+
+@pytest.mark.parametrize("script", [FORKED_WHILE_COMPILING, FORKED_WHILE_MEASURING])
+def test_a_forked_process_keeps_away_from_devices_that_were_in_use(script: str) -> None:
     environment = {**os.environ, "PYTHONPATH": python_path()}
-    command = [sys.executable, "-c", FORKED]
+    command = [sys.executable, "-c", FORKED + script]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=LONG, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LATER = """
+import sys
+import numpy as np
+import crosschip as cc
+
+path, cache = sys.argv[1:]
+x = np.ones((2, 4), np.float32)
+with cc.compile(path, ["onnxruntime", "openvino"], wait=False, cache=cache) as compiled:
+    assert compiled(x).tolist() == (2 * x).tolist()
+    print(compiled.report.cache, "crosschip.runtime.compile.task" in sys.modules)
+    assert compiled.wait_for_trials()
+"""
+
+
+def test_a_later_process_imports_no_compiler(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LATER, str(write_dynamic(tmp_path)), str(tmp_path / "cache")]
+    texts = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        texts.append(done.stdout)
+    assert texts == ["miss True\n", "hit False\n"]

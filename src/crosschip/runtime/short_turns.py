@@ -6,6 +6,7 @@ default, which is longer than many runs.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -35,5 +36,23 @@ def short_turns() -> Iterator[None]:
     finally:
         with _lock:
             _users -= 1
-            if not _users and abs(sys.getswitchinterval() - TURN_SECONDS) < 1e-6:
-                sys.setswitchinterval(_usual_seconds)
+            if not _users:
+                _restore()
+
+
+def _restore() -> None:
+    if abs(sys.getswitchinterval() - TURN_SECONDS) < 1e-6:
+        sys.setswitchinterval(_usual_seconds)
+
+
+def _reset_after_fork() -> None:
+    """End short turns in a forked process, which lacks the threads that asked for them."""
+    global _lock, _users
+    _lock = threading.Lock()
+    if _users:
+        _users = 0
+        _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)

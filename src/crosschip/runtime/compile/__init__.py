@@ -11,5 +11,6 @@ The modules, in the order in which a call of `crosschip.compile` passes through 
 - `assembly`: assembles a `CompiledModel` from the programs.
 
 With `wait=False`, `early_answer` compiles for the device that is `first_ready` among the
-`candidates`, and `device_trials` tries the others in the background.
+`candidates`, and `device_trials` tries the others in the background; for a model that a plan has
+loaded, when `call_watch` sees a call with other sizes.
 """

@@ -14,20 +14,22 @@ import math
 import os
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize, ref
 
 from crosschip.ir import Error
 from crosschip.runtime.call_samples import CallSamples, Sample, shape_key
 from crosschip.runtime.choice import Choice, Move, ShapeKey, Trial
-from crosschip.runtime.compile.candidates import Candidates
-from crosschip.runtime.compile.first_ready import Built, FirstReady
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.device_timing import measure
 from crosschip.runtime.lifetime import start_engine_thread
+from crosschip.runtime.measured_runs import between_forks, is_running_at_fork
 from crosschip.runtime.short_turns import short_turns
+
+if TYPE_CHECKING:
+    from crosschip.runtime.compile.candidates import Candidates
+    from crosschip.runtime.compile.first_ready import Built, FirstReady
 
 FASTER = 0.97
 """The factor by which another device's time must be smaller for a move."""
@@ -73,8 +75,8 @@ class DeviceTrials:
     Args:
         compiled: the model on the device that was ready first, which holds this object.
         device: the name of that device.
-        candidates: the devices.
-        others: the compilations for the other devices.
+        open_candidates: returns the devices, and the compilations for the others, at the first
+            round; `None` if there is nothing to choose from.
         choice: the stored choice that led to the device, if there is one.
     """
 
@@ -82,14 +84,15 @@ class DeviceTrials:
         self,
         compiled: CompiledModel,
         device: str,
-        candidates: Candidates,
-        others: FirstReady,
+        open_candidates: Callable[[], tuple[Candidates, FirstReady] | None],
         choice: Choice | None = None,
     ) -> None:
         self._compiled = ref(compiled)
         self._device = device
-        self._candidates = candidates
-        self._others = others
+        self._open_candidates = open_candidates
+        self._candidates: Candidates
+        self._others: FirstReady
+        self._names: Sequence[str] = ()
         self._failed: dict[str, Trial] = {}
         self._built: dict[str, CompiledModel] = {}
         self._rounds = 0
@@ -129,10 +132,12 @@ class DeviceTrials:
 
     @property
     def devices_in_use(self) -> Collection[str]:
-        """The names of the devices that are compiled for or measured at present."""
+        """The names of the devices that were compiled for or measured when the process forked."""
         if not self._is_trying:
             return ()
-        return [n for n in self._candidates.names if self._is_measuring or n != self._device]
+        if self._is_measuring:
+            return self._names if is_running_at_fork() else ()
+        return [name for name in self._names if name != self._device]
 
     def after_fork(self) -> None:
         """End the trials in a forked process, which lacks their thread."""
@@ -165,6 +170,7 @@ class DeviceTrials:
                 self._await_call()
             self._take_turn()
             with short_turns():
+                self._open()
                 self._try_devices()
                 while self._has_far_calls() and self._rounds < MOST_ROUNDS:
                     self._rounds += 1
@@ -178,10 +184,25 @@ class DeviceTrials:
         finally:
             self._release_turn()
             self._close_built()
-            self._others.join()
             self._is_trying = False
-            if self._compiled() is None:
+            if self._names and self._compiled() is None:
                 self._candidates.close()
+
+    def _open(self) -> None:
+        """Open the candidates, unless an earlier round did.
+
+        Raises:
+            Stopped: there is nothing to choose from.
+        """
+        if self._names:
+            return
+        opened = self._open_candidates()
+        if opened is None:
+            self._rounds = MOST_ROUNDS
+            raise Stopped
+        self._candidates, self._others = opened
+        self._names = self._candidates.names
+        self._model().own([self._candidates])
 
     def _has_far_calls(self) -> bool:
         """Return whether there were calls, during a round, with quite different shapes."""
@@ -274,11 +295,15 @@ class DeviceTrials:
         if not self._built:
             self._rounds = MOST_ROUNDS
             return Choice(tuple(trials.values()), {})
-        runs = {self._device: self._model().executable.execute}
-        runs |= {name: built.executable.execute for name, built in self._built.items()}
+        # Imported late: it includes the operators, which running a stored program does not need.
+        from crosschip.runtime.device_timing import measure
+
+        runs = {self._device: between_forks(self._model().executable.execute)}
+        for name, built in self._built.items():
+            runs[name] = between_forks(built.executable.execute)
         self._is_measuring = True
         try:
-            usable = self._usable(samples)
+            usable = self._usable(samples, runs[self._device])
             inputs = usable or [self._candidates.random_inputs(None)]
             trials |= measure(runs, *inputs, before_run=self._give_way)
         finally:
@@ -289,18 +314,24 @@ class DeviceTrials:
         call_shapes = tuple(shapes for shapes, _ in samples) if usable else ()
         return Choice(tuple(trials.values()), shapes, call_shapes=call_shapes)
 
-    def _usable(self, samples: Sequence[Sample]) -> list[list[Any]]:
+    def _usable(
+        self, samples: Sequence[Sample], run: Callable[[list[Any]], None]
+    ) -> list[list[Any]]:
         """Return the inputs of the latest samples that together take little time.
 
         Calls that fail are left out.
+
+        Args:
+            samples: the samples, the oldest first.
+            run: runs the model on the present device.
         """
-        execute, usable, seconds = self._model().executable.execute, [], 0.0
+        usable, seconds = [], 0.0
         for shapes, values in reversed(samples):
             inputs = values or self._candidates.random_inputs(shapes)
             self._give_way()
             begin = time.perf_counter()
             try:
-                execute(inputs)
+                run(inputs)
             except Error:
                 continue
             usable.append(inputs)
@@ -357,10 +388,13 @@ class DeviceTrials:
             self._pause(_POLL_SECONDS)
 
     def _close_built(self) -> None:
+        """Close what was compiled and not chosen."""
         built, self._built = self._built, {}
         for compiled in built.values():
             compiled.close()
-        self._others.abandon()
+        if self._names:
+            self._others.abandon()
+            self._others.join()
 
     def _report_failure(self, error: BaseException) -> None:
         """Log a failure of the trials, and add it to the report."""

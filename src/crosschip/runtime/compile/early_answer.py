@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from typing import Any
+from weakref import ref
 
 from crosschip.ir import Model
 from crosschip.runtime.cache.store import Store
@@ -53,7 +54,7 @@ def compile_first(
         return None
     device, compiled = first
     log(messages(compiled.placement))
-    _try_others(compiled, device, candidates, ready)
+    DeviceTrials(compiled, device, lambda: (candidates, ready))
     return compiled
 
 
@@ -63,34 +64,30 @@ def _close(ready: FirstReady, candidates: Candidates) -> None:
     candidates.close()
 
 
-def begin_trials(
-    compiled: CompiledModel,
+def open_candidates(
+    compiled: ref[CompiledModel],
+    device: str,
     source: Model | Any,
     request: CompileRequest,
     store: Store | None,
     plans: Plans | None,
-) -> None:
-    """Prepare trials for a model that was loaded by a plan, if they may change the choice.
+) -> tuple[Candidates, FirstReady] | None:
+    """Open the devices for a model that was loaded by a plan.
 
-    They may if its devices were measured on other inputs than those of calls, with dynamic sizes.
-    Otherwise only calls whose sizes differ much from the measured ones have devices tried.
+    Args:
+        compiled: the model.
+        device: the name of its device.
+        source: as for `compile_first`.
+        request: as for `compile_first`.
+        store: as for `compile_first`.
+        plans: as for `compile_first`.
+
+    Returns:
+        The devices, and the compilations for all but its own; `None` if there is nothing to choose
+        from.
     """
-    choice = compiled.report.choice
-    if choice is None or sum(trial.whole for trial in choice.trials) < 2:
-        return
-    if all(operand.type.static_shape is not None for operand in compiled.inputs.values()):
-        return
-    candidates = Candidates.of(source, request, store, plans)
-    if candidates is None:
-        return
-    candidates.adopt(compiled.devices)
-    device = choice.order[0]
-    ready = FirstReady(candidates, [name for name in candidates.names if name != device])
-    _try_others(compiled, device, candidates, ready)
-
-
-def _try_others(
-    compiled: CompiledModel, device: str, candidates: Candidates, ready: FirstReady
-) -> None:
-    DeviceTrials(compiled, device, candidates, ready, compiled.report.choice)
-    compiled.own([candidates])
+    candidates, model = Candidates.of(source, request, store, plans), compiled()
+    if candidates is None or model is None:
+        return None
+    candidates.adopt(model.devices)
+    return candidates, FirstReady(candidates, [n for n in candidates.names if n != device])

@@ -89,14 +89,15 @@ def compile(
     kind = "" if waits else "the fastest device"
     plans = None if store is None or options.token else Plans.of(model, request, store, kind)
     compiled = None if plans is None else plans.find()
-    if not waits:
-        # Imported late: importing the compiler takes longer than finding a plan.
-        from crosschip.runtime.compile.early_answer import begin_trials, compile_first
+    if not waits and compiled is not None:
+        from crosschip.runtime.compile.call_watch import watch_calls
 
-        if compiled is None:
-            compiled = compile_first(model, request, store, plans)
-        else:
-            begin_trials(compiled, model, request, store, plans)
+        watch_calls(compiled, model, request, store, plans)
+    elif not waits:
+        # Imported late: importing the compiler takes longer than finding a plan.
+        from crosschip.runtime.compile.early_answer import compile_first
+
+        compiled = compile_first(model, request, store, plans)
     if compiled is None:
         # Imported late: importing the compiler takes longer than finding a plan.
         from crosschip.runtime.compile.task import compile_model
