@@ -251,7 +251,6 @@ class _Task:
         """Compile for the device that runs the model fastest, or for several."""
         # Imported late: devices that are named are not measured.
         from crosschip.runtime.compile.automatic import Automatic
-        from crosschip.runtime.compile.mixtures import Mixtures
 
         prepared, devices = self.prepared, compilation.devices
 
