@@ -262,7 +262,6 @@ class _Task:
 
         def mixtures() -> Mixtures:
             # Imported late: a stored choice needs no search.
-            from crosschip.runtime.compile.mixtures import Mixtures
 
             return Mixtures(prepared.model, compilation, store, options, build)
 
