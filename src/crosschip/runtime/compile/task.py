@@ -262,6 +262,7 @@ class _Task:
 
         def mixtures() -> Mixtures:
             # Imported late: a stored choice needs no search.
+            from crosschip.runtime.compile.mixtures import Mixtures
 
             return Mixtures(prepared.model, compilation, store, options, build)
 
