@@ -97,6 +97,17 @@ def test_times(model: Model, compiled: cc.CompiledModel) -> None:
     assert f"{profile.seconds * 1e3:.3f} ms a run" in checked_text(profile)
 
 
+def test_comparisons(model: Model) -> None:
+    result = cc.compare(model, ["onnxruntime", "reference"], runs=2, cache=False)
+    text = checked_text(result)
+    for each in result.timed:
+        assert each.timing is not None
+        assert f"{each.timing.median_ms:.3f}" in text
+    assert f"in {ESCAPED} [2, 3]" in text
+    assert str(result) == repr(result)
+    assert "<script>" not in result.to_svg()
+
+
 def test_reports(model: Model, tmp_path: Path) -> None:
     report = find_failing_operators(model, "onnxruntime", isolate=False)
     assert "nothing wrong found among 2 operations" in checked_text(report)

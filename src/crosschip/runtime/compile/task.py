@@ -251,7 +251,6 @@ class _Task:
         """Compile for the device that runs the model fastest, or for several."""
         # Imported late: devices that are named are not measured.
         from crosschip.runtime.compile.automatic import Automatic
-        from crosschip.runtime.compile.mixtures import Mixtures
 
         prepared, devices = self.prepared, compilation.devices
 
@@ -263,6 +262,7 @@ class _Task:
 
         def mixtures() -> Mixtures:
             # Imported late: a stored choice needs no search.
+            from crosschip.runtime.compile.mixtures import Mixtures
 
             return Mixtures(prepared.model, compilation, store, options, build)
 
