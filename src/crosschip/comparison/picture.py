@@ -22,7 +22,7 @@ _SUFFIXES = (".svg", PNG)
 
 _WIDTH, _MARGIN, _TOP, _ROW, _BAR, _NOTE = 1000, 32, 142, 42, 22, 19
 _SIZE, _SMALL, _TITLE = 13, 11.5, 22
-_NOTE_LENGTH = 125
+_NOTE_LENGTH = 136
 """The maximum number of characters of a line below the chart."""
 
 _LONGEST_LABEL, _TIME_WIDTH, _SPEED_WIDTH, _ERROR_WIDTH = 300, 84, 96, 84
