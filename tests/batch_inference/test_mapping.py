@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,10 @@ def test_a_bad_file_stops_or_is_skipped(
     with pytest.raises(InputError) as error:
         next(results)
     assert str(error.value).startswith(f"{bad}: ")
+    readers = [t for t in threading.enumerate() if t.name.startswith("crosschip reader")]
+    for reader in readers:
+        reader.join(10)
+    assert not any(reader.is_alive() for reader in readers), "the error ends them"
     results = crosschip.map_files(means, paths, batch_size=4, on_error="skip")
     assert [path for path, _ in results] == paths[:4] + paths[5:]
     assert caplog.messages == [f"skipped {error.value}"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Literal, NamedTuple, get_args
 
 from crosschip.batch_inference.batching import Batching, Outputs
@@ -71,15 +72,16 @@ def map_files(
 
 
 def _outputs(
-    batches: Iterable[Sequence[FileResult]], on_error: OnError
+    batches: Generator[list[FileResult], None, None], on_error: OnError
 ) -> Iterator[tuple[str, Outputs]]:
-    for path, outputs in (result for batch in batches for result in batch):
-        if not isinstance(outputs, InputError):
-            yield path, outputs
-        elif on_error == "stop":
-            raise outputs
-        else:
-            log_skipped(outputs)
+    with closing(batches):
+        for path, outputs in (result for batch in batches for result in batch):
+            if not isinstance(outputs, InputError):
+                yield path, outputs
+            elif on_error == "stop":
+                raise outputs
+            else:
+                log_skipped(outputs)
 
 
 def log_skipped(error: object) -> None:
@@ -108,8 +110,10 @@ class Mapper:
         self._readers = readers or processor_cores()
         self.batch_size = batch_size if self._batching.is_open else 1
 
-    def batches(self, paths: Sequence[str]) -> Iterator[list[FileResult]]:
+    def batches(self, paths: Sequence[str]) -> Generator[list[FileResult], None, None]:
         """Yield the results for files, in order, as many as share a run at a time.
+
+        Closing the generator ends the reading ahead.
 
         Raises:
             InputError: there are pictures, but the model takes none, or Pillow is missing.
@@ -127,7 +131,9 @@ class Mapper:
                 rows = [pending.popleft().result() for _ in batch]
                 yield self._results(batch, rows)
         finally:
-            pool.shutdown(cancel_futures=True)
+            # Without waiting: the garbage collector may close the generator within any function,
+            # also one that holds the locks of threads.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _row(self, path: str) -> Array | InputError:
         try:
