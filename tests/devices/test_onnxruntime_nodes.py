@@ -97,18 +97,22 @@ def test_queries_keys_and_values_in_another_order_are_read_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("channels", "kernel", "group", "is_row"),
-    [(8, 3, 1, True), (32, 3, 1, True), (64, 3, 1, False), (8, 3, 8, False)],
+    ("channels", "group", "count", "is_row"),
+    [(8, 1, 2, True), (32, 1, 2, True), (64, 1, 1, True), (64, 1, 2, False), (8, 8, 1, False)],
 )
-def test_convolutions_of_few_weights_stay_convolutions_of_rows(
-    channels: int, kernel: int, group: int, is_row: bool
+def test_single_convolutions_and_those_of_few_weights_stay_convolutions_of_rows(
+    channels: int, group: int, count: int, is_row: bool
 ) -> None:
+    kernel = 3
     weights = random.standard_normal((channels, channels // group, kernel)).astype(np.float32)
-    nodes = [
-        node("Conv", ["x", "w"], ["c"], pads=[2, 0], group=group),
-        node("Relu", ["c"], ["r"]),
-        node("Add", ["r", "x"], ["y"]),
-    ]
+    nodes = []
+    for index in range(count):
+        source = f"r{index - 1}" if index else "x"
+        nodes += [
+            node("Conv", [source, "w"], [f"c{index}"], pads=[2, 0], group=group),
+            node("Relu", [f"c{index}"], [f"r{index}"]),
+        ]
+    nodes.append(node("Add", [f"r{count - 1}", "x"], ["y"]))
     model = model_of(nodes, [tensor("x", FLOAT, ["n", channels, "t"])], ["y"], w=weights)
     (graph,) = compiled_graphs(model)
     assert ("Unsqueeze" not in types(graph)) == is_row

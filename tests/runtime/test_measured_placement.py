@@ -74,8 +74,11 @@ def model(*operators: type) -> Model:
     return chain(*operators, size=SIZE)
 
 
+MEASURED = PlacementOptions(strategy="measured", tuning_seconds=3)
+
+
 def compiled(
-    placement: PlacementOptions | str = "measured",
+    placement: PlacementOptions = MEASURED,
     operators: Sequence[type] = OPERATORS,
     cache: Path | bool = False,
     devices: Sequence[Chip] = (),
@@ -139,7 +142,7 @@ def test_the_placement_is_stored_with_its_costs(tmp_path: Path) -> None:
         assert again.placement.choice == choice
         assert devices_of(again) == ["a", "b", "a", "b"]
     assert time.perf_counter() - begin < 5
-    placement = crosschip.explain(model(*OPERATORS), chips(), placement="measured", cache=tmp_path)
+    placement = crosschip.explain(model(*OPERATORS), chips(), placement=MEASURED, cache=tmp_path)
     assert placement.costs == (choice.costs if choice else None)
     assert [decision.device for decision in placement.decisions] == ["a", "b", "a", "b"]
 
@@ -151,13 +154,13 @@ def test_lists_go_by_order_unless_asked() -> None:
 
 
 def test_pins_hold() -> None:
-    options = PlacementOptions(strategy="measured", pin={"TANH": "a"})
+    options = replace(MEASURED, pin={"TANH": "a"})
     with compiled(options, operators=[Relu, Tanh]) as placed:
         assert devices_of(placed) == ["a", "a"]
 
 
 def test_a_limit_of_segments_holds() -> None:
-    with compiled(PlacementOptions(strategy="measured", max_segments=2)) as placed:
+    with compiled(replace(MEASURED, max_segments=2)) as placed:
         assert len(placed.placement.segments) <= 2
 
 

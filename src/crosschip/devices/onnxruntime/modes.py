@@ -9,6 +9,7 @@ from crosschip.hal import Options, Performance
 
 THREADS = "intra_op_num_threads"
 SPINNING = "session.intra_op.allow_spinning"
+STOPPING = "session.force_spinning_stop"
 
 
 def modes() -> Mapping[Performance, Mapping[str, str]]:
@@ -25,14 +26,15 @@ def modes() -> Mapping[Performance, Mapping[str, str]]:
 def settings(options: Options, properties: Mapping[str, str]) -> Mapping[str, str]:
     """Return all settings; options and properties take precedence over the performance mode.
 
-    Concurrent runs have at most their share of the cores.
+    Concurrent runs have at most their share of the cores. If programs of other devices run in
+    between, threads stop spinning at the end of a run.
     """
     result = {THREADS: "0", SPINNING: "1", **modes().get(options.performance, {})}
     each = options.threads_each
     if each is not None and (each == options.threads or not 0 < int(result[THREADS]) < each):
         result[THREADS] = str(each)
     if options.alternates:
-        result[SPINNING] = "0"
+        result[STOPPING] = "1"
     if "spinning" in properties:
         result[SPINNING] = str(int(properties["spinning"] != "0"))
     return result

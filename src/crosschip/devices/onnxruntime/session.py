@@ -16,6 +16,7 @@ from onnxruntime import (
 )
 
 from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
+from crosschip.devices.onnxruntime import modes
 from crosschip.hal import Options
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
@@ -67,6 +68,7 @@ class Settings:
     Attributes:
         threads: the threads of a run; `None` for one per core.
         spinning: whether idle threads spin.
+        stopping: whether they stop that at the end of a run.
         precise: whether products of 8-bit integers must not saturate.
         provider: the provider that runs the whole model; `None` for the processor's.
         record: the path prefix of the record of node times; empty if there is none.
@@ -76,6 +78,7 @@ class Settings:
 
     threads: int | None
     spinning: bool
+    stopping: bool = False
     precise: bool = True
     provider: Provider | None = None
     record: str = ""
@@ -96,6 +99,7 @@ class Settings:
         return cls(
             threads,
             spinning,
+            options.alternates,
             facts.precise,
             provider,
             sessions=sessions,
@@ -192,7 +196,8 @@ class Settings:
     def _options(self, values: Mapping[str, OrtValue], *without: str) -> onnxruntime.SessionOptions:
         options = quiet_options()
         options.intra_op_num_threads = self.threads or 0
-        options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self.spinning)))
+        options.add_session_config_entry(modes.SPINNING, str(int(self.spinning)))
+        options.add_session_config_entry(modes.STOPPING, str(int(self.stopping)))
         options.add_session_config_entry("session.x64quantprecision", str(int(self.precise)))
         if self.record:
             options.enable_profiling = True
