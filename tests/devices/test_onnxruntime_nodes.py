@@ -105,6 +105,7 @@ def test_single_convolutions_and_those_of_few_weights_stay_convolutions_of_rows(
 ) -> None:
     kernel = 3
     weights = random.standard_normal((channels, channels // group, kernel)).astype(np.float32)
+    weights /= np.sqrt(np.float32(channels * kernel))
     nodes = []
     for index in range(count):
         source = f"r{index - 1}" if index else "x"
