@@ -2,15 +2,17 @@
 
 The models are those of the corpus that take at least a millisecond. Each is compiled for every
 device alone, and with `placement="measured"` for all of them, without any cache. Then all run in
-turn, in random order. The gain is the time of the best device divided by that of the placement;
-both are the same program where no mixture was chosen. The prediction is that of the chosen
-placement, divided by its time. The order is right if the devices' predicted times, from costs of
-blocks, come in the order of their measured times, or differ by less than 10 %.
+turns, in random order; a turn begins when the threads of the one before have stopped. The gain is
+the time of the best device divided by that of the placement, so about 1 where no mixture was
+chosen. The prediction is that of the chosen placement, divided by its time. The order is right if
+the devices' predicted times, from costs of blocks, come in the order of their measured times, or
+these differ by less than 10 %.
 """
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from functools import partial
 from itertools import combinations
 from math import exp, log
 from pathlib import Path
+from random import Random
 from typing import Annotated
 
 from corpus.__main__ import entries
@@ -28,7 +31,8 @@ from benchmarks.comparison import Estimate
 from benchmarks.engines import engines
 from benchmarks.neighbours import Watch
 from benchmarks.subject import Column, Row
-from crosschip.bench.timing import Run, interleave
+from crosschip.bench.timing import Run
+from crosschip.runtime.device_timing import wait_for_idle
 from crosschip.runtime.inputs import random_inputs
 
 LEAST_RATIO, LEAST_MEAN, LARGEST_ERROR = 0.98, 1.02, 0.10
@@ -38,6 +42,7 @@ REQUIREMENT = (
 )
 
 _LEAST_MILLISECONDS = 1.0
+_SEED = 29
 _BLOCKS, _BLOCK_SECONDS = 7, 0.4
 _QUICK_MODELS, _QUICK_BLOCKS = 16, 3
 """The number of packaged models of a quick run, approximately, each of another family."""
@@ -125,8 +130,14 @@ def _measure(name: str, path: Path, blocks: int) -> PlacedModel | None:
         all_runs: dict[str, Run] = {**runs, "placement": partial(placed.run, inputs)}
         slowest = max(trial.milliseconds or 1.0 for trial in choice.trials) / 1e3
         count = max(3, int(_BLOCK_SECONDS / slowest / len(all_runs)))
-        times = [interleave(all_runs, count) for _ in range(blocks)]
-        medians = [{n: statistics.median(t) for n, t in each.items()} for each in times]
+        order = Random(_SEED)
+        medians = [
+            {
+                name: _turn(all_runs[name], count)
+                for name in order.sample([*all_runs], len(all_runs))
+            }
+            for _ in range(blocks)
+        ]
         gains = [min(each[n] for n in runs) / each["placement"] for each in medians]
         total = {n: statistics.median(each[n] for each in medians) for n in all_runs}
         costs = choice.costs
@@ -137,12 +148,24 @@ def _measure(name: str, path: Path, blocks: int) -> PlacedModel | None:
             {device: total[device] * 1e3 if device in total else None for device in devices},
             " + ".join(used),
             total["placement"] * 1e3,
-            Estimate.of(gains if choice.mixture else [1.0]),
+            Estimate.of(gains),
             costs.predicted_seconds / total["placement"] if costs else None,
             _is_ordered(costs.alone if costs else {}, total),
             seconds,
             watch.share(),
         )
+
+
+def _turn(run: Run, count: int) -> float:
+    """Return the median of some runs in seconds, after one that does not count."""
+    wait_for_idle()
+    run()
+    seconds = []
+    for _ in range(count):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
 def _is_ordered(predicted: Mapping[str, float], measured: Mapping[str, float]) -> bool | None:
