@@ -59,7 +59,7 @@ def model_of(
     return b.build()
 
 
-def chain(*operators: type[Operator], name: str = "net", size: int = 2) -> Model:
+def chain(*operators: type[Operator], name: str = "net", size: Dim = 2) -> Model:
     """The model that applies operators of one tensor, one after the other, to some numbers."""
 
     def make(b: Builder, x: Operand) -> Operand:

@@ -18,7 +18,7 @@ import crosschip
 from crosschip import PlacementOptions
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Options, Program
-from crosschip.ir import Array, Builder, InputError, Model, UnsupportedError
+from crosschip.ir import Array, Builder, Dim, InputError, Model, UnsupportedError, symbol
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp
@@ -28,6 +28,8 @@ from crosschip.runtime.costs import blocks
 from crosschip.runtime.device_timing import measure
 from crosschip.runtime.placement.costs import BlockCost, PlacementCosts
 from crosschip.runtime.placement.memory import over_limit
+
+pytestmark = pytest.mark.slow
 
 SIZE = 250_000
 """The number of elements, so many that each operation is a block."""
@@ -43,6 +45,7 @@ class Chip(DelegatingDevice):
     def __init__(self, name: str, slow: Sequence[str], declines: Sequence[str] = ()) -> None:
         super().__init__(None, name=name, declines=declines)
         self.slow = slow
+        self.programs = 0
 
     def compile(self, model: Model, options: Options) -> Program:
         super().compile(model, options).close()
@@ -56,6 +59,8 @@ class Chip(DelegatingDevice):
 class ChipProgram(ReferenceProgram):
     def __init__(self, chip: Chip, model: Model) -> None:
         super().__init__(model)
+        self.chip = chip
+        chip.programs += 1
         types = [operation.type for operation in model.operations]
         self.seconds = sum(SLOW if type_ in chip.slow else QUICK for type_ in types)
 
@@ -64,6 +69,10 @@ class ChipProgram(ReferenceProgram):
         results = super().run(inputs)
         time.sleep(max(0.0, end - time.perf_counter()))
         return results
+
+    def close(self) -> None:
+        self.chip.programs -= 1
+        super().close()
 
 
 def chips(*declined: str) -> list[Chip]:
@@ -168,6 +177,15 @@ def test_what_no_device_runs_alone_is_placed_on_several() -> None:
     devices = [Chip("a", ["RELU"], ["EXP"]), Chip("b", [], ["TANH"])]
     with compiled(operators=[Relu, Exp, Tanh], devices=devices) as placed:
         assert devices_of(placed) == ["b", "b", "a"]
+        choice = placed.placement.choice
+        assert choice is not None
+        assert choice.mixture is not None
+        assert choice.mixture.milliseconds < choice.mixture.milliseconds_alone
+        assert choice.costs is not None
+        names = [candidate.name for candidate in choice.costs.candidates]
+        assert {"a + b", "a + b (by order)"} <= set(names)
+        assert len(set(names)) == len(names)
+    assert all(device.programs == 0 for device in devices), "all programs are closed"
 
 
 def test_without_time_nothing_is_divided() -> None:
@@ -273,7 +291,6 @@ def alone_takes_long(
     return trials | {alone: replace(trials[alone], milliseconds=1e9)}
 
 
-@pytest.mark.slow
 def test_any_mixture_of_engines_answers_as_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every operation is a block, and the best mixture is taken however slow it is."""
     monkeypatch.setattr(mixtures, "LEAST_MILLISECONDS", 0.0)
@@ -294,3 +311,44 @@ def test_any_mixture_of_engines_answers_as_the_reference(monkeypatch: pytest.Mon
 
     check()
     assert max(counts) > 1, "some are mixtures"
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.data())
+def test_constraints_hold_in_any_combination(data: st.DataObject) -> None:
+    """Pins, memory, limits of segments, open sizes, declined operators, and both strategies."""
+    operators = data.draw(st.lists(st.sampled_from([Relu, Tanh, Exp]), min_size=1, max_size=4))
+    devices = [
+        Chip("a", ["TANH"], data.draw(st.lists(st.just("EXP"), max_size=1))),
+        Chip("b", ["RELU"], data.draw(st.lists(st.just("TANH"), max_size=1))),
+    ]
+    types = {operator.__name__.upper() for operator in operators}
+    sizes: list[Dim] = [SIZE, symbol("N")]
+    size = data.draw(st.sampled_from(sizes))
+    pins = data.draw(st.dictionaries(st.sampled_from(["RELU", "TANH"]), st.sampled_from("ab")))
+    limits = data.draw(st.dictionaries(st.sampled_from("ab"), st.sampled_from([0, 4 * SIZE])))
+    options = PlacementOptions(
+        strategy=data.draw(st.sampled_from(["measured", "order"])),
+        tuning_seconds=1,
+        pin={name: device for name, device in pins.items() if name in types},
+        memory=limits,
+        min_segment=data.draw(st.sampled_from([1, 2])),
+        max_segments=data.draw(st.sampled_from([None, 1, 2])),
+        strict=data.draw(st.booleans()),
+    )
+    whole = chain(*operators, size=size)
+    try:
+        placed = crosschip.compile(whole, devices, placement=options, cache=False)
+    except UnsupportedError:
+        return
+    with placed:
+        placement = placed.placement
+        values = np.linspace(-1, 1, SIZE, dtype=np.float32)
+        expected = outputs_of(whole, {"x0": values})["y0"]
+        np.testing.assert_allclose(placed(values), expected, rtol=1e-6)
+        assert options.max_segments is None or len(placement.segments) <= options.max_segments
+        assert not over_limit(placement.original, placement.assignment.devices, limits)
+        for decision in placement.decisions:
+            assert options.pin is not None
+            assert decision.device == options.pin.get(decision.type, decision.device)
+    assert all(device.programs == 0 for device in devices), "all programs are closed"

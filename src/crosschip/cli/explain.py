@@ -12,7 +12,11 @@ from crosschip.cli._compiling import Compilation, with_options
 from crosschip.cli._show import console, document, print_error, table, write
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import Model, UnsupportedError
-from crosschip.runtime.placement.descriptions import placement_notes, placement_tables
+from crosschip.runtime.placement.descriptions import (
+    avoided_quirks,
+    placement_notes,
+    placement_tables,
+)
 from crosschip.runtime.placement.labels import labels_of
 from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.placement.segments import Segment
@@ -173,7 +177,7 @@ def _report(placement: Placement) -> dict[str, object]:
             for decision in placement.all_decisions()
         ],
         "in_float": list(placement.in_float),
-        "quirks": _quirks(placement),
+        "quirks": avoided_quirks(placement),
         "choice": _choice(placement),
         "costs": asdict(placement.costs) if placement.costs else None,
         "settings": {device: dict(values) for device, values in placement.settings.items()},
@@ -181,18 +185,6 @@ def _report(placement: Placement) -> dict[str, object]:
             {"device": each.device, "of": each.of, "low": each.low, "high": each.high}
             for each in placement.conditions
         ],
-    }
-
-
-def _quirks(placement: Placement) -> dict[str, dict[str, list[str]]]:
-    """Return the quirks that each device avoids for the operators that it runs."""
-    types: dict[str, set[str]] = {}
-    for decision in placement.all_decisions():
-        types.setdefault(decision.device or "", set()).update(part.type for part in decision.parts)
-    return {
-        device: {type_: list(lines) for type_, lines in quirks.items() if type_ in types[device]}
-        for device, quirks in placement.quirks.items()
-        if device in types
     }
 
 

@@ -146,8 +146,8 @@ def explain(
     # Imported late: importing the compiler takes long.
     from crosschip.runtime.compile.task import explain_model
 
-    reads = devices == "auto" or request.placement.measures(devices)
-    store = open_store(options.location, options.size) if reads else None
+    reads_choice = request.placement.measures(devices)
+    store = open_store(options.location, options.size) if reads_choice else None
     return explain_model(model, request, store)
 
 

@@ -46,9 +46,6 @@ LEAST_MILLISECONDS = 0.3
 _TRIED = 3
 """The maximum number of mixtures that are compiled and measured whole."""
 
-_FIRST_RUNS = 4
-"""The number of runs of a model that only one device runs, to learn how long it takes."""
-
 _SOLUTIONS = 8
 """The number of placements that are searched, among which mixtures are selected."""
 
@@ -144,19 +141,19 @@ class Mixtures:
             shapes = shapes or ShapeSearch(self._model, self._compilation.options.sizes).first()
             inputs = random_inputs(self._model, shapes)
             if choice.trials[0].milliseconds is None:
-                short = _too_short(_milliseconds(single, inputs))
-                if short:
-                    return replace(choice, undivided=short), single
+                undivided = self._time_alone(single, inputs)
+                if undivided:
+                    return replace(choice, undivided=undivided), single
             outcome = self._search(choice, whole, inputs, shapes, end)
         except BudgetError:
             raise
         except Error as error:
             return replace(choice, undivided=str(error)), single
-        name = " + ".join(dict.fromkeys(segment.device for segment in single.placement.segments))
+        name = _label_alone(single)
         compiled = {name: single}
-        solutions: dict[str, Solution] = {}
+        solutions = {name: _as_solution(single, outcome)}
         considered: list[Candidate] = []
-        for label, solution in self._mixtures(outcome, single):
+        for label, solution in _mixtures(outcome):
             reason = self._compile(label, solution, outcome, compiled, end)
             solutions[label] = solution
             if reason:
@@ -203,17 +200,11 @@ class Mixtures:
         )
         return _Outcome(costs, problem, solve(problem, count=_SOLUTIONS))
 
-    def _mixtures(self, outcome: _Outcome, single: CompiledModel) -> Sequence[tuple[str, Solution]]:
-        """Return the best predicted mixtures, with different names, that may be faster."""
-        mixtures: list[tuple[str, Solution]] = []
-        for solution in outcome.solutions:
-            used = sorted({outcome.problem.devices[device] for device in solution.devices})
-            if len([device for device in used if device != RUNTIME]) < 2:
-                continue
-            label = " + ".join(device for device in used if device != RUNTIME)
-            count = sum(name.startswith(label) for name, _ in mixtures)
-            mixtures.append((f"{label} ({count + 1})" if count else label, solution))
-        return mixtures[:_TRIED]
+    def _time_alone(self, single: CompiledModel, inputs: Mapping[str, object]) -> str:
+        """Time a model that only one device runs; return why it is not divided, if it is not."""
+        (trial,) = measure({"alone": single.run}, inputs).values()
+        single.forget_runs()
+        return trial.reason or _too_short(trial.milliseconds or 0.0)
 
     def _compile(
         self,
@@ -256,14 +247,12 @@ class Mixtures:
         best = min(times, key=lambda name: times[name], default=alone)
         if best != alone and times[best] > FASTER * limit:
             best = alone
-        solution = solutions.get(best) or _as_solution(compiled[alone], outcome)
+        solution = solutions[best]
         candidates = [*considered]
         for name in compiled:
-            its = solutions.get(name) or _as_solution(compiled[alone], outcome)
+            predicted, segments = solutions[name].seconds, solutions[name].segments
             seconds = times[name] / 1e3 if name in times else None
-            candidates.append(
-                Candidate(name, its.seconds, seconds, its.segments, trials[name].reason)
-            )
+            candidates.append(Candidate(name, predicted, seconds, segments, trials[name].reason))
         candidates.sort(key=lambda each: (each.seconds is None, each.seconds or 0.0))
         costs = describe_costs(self._model, outcome.model, outcome.problem, solution, candidates)
         mixture = None
@@ -282,6 +271,13 @@ class Mixtures:
         return replace(choice, mixture=mixture, costs=costs), compiled[best]
 
 
+def _label_alone(single: CompiledModel) -> str:
+    """Return the name of the placement without a mixture, which no mixture has."""
+    used = dict.fromkeys(segment.device for segment in single.placement.segments)
+    label = " + ".join(device for device in used if device != RUNTIME)
+    return f"{label} (by order)" if "+" in label else label
+
+
 def _too_short(milliseconds: float) -> str:
     """Return why a model that runs for some milliseconds is not divided; empty if it may be."""
     if milliseconds >= LEAST_MILLISECONDS:
@@ -289,15 +285,17 @@ def _too_short(milliseconds: float) -> str:
     return f"a run takes {milliseconds:.3g} ms, about as long as a transfer"
 
 
-def _milliseconds(compiled: CompiledModel, inputs: Mapping[str, object]) -> float:
-    """Return the time of the fastest of some runs."""
-    seconds = []
-    for _ in range(_FIRST_RUNS):
-        start = time.perf_counter()
-        compiled.run(inputs)
-        seconds.append(time.perf_counter() - start)
-    compiled.forget_runs()
-    return min(seconds) * 1e3
+def _mixtures(outcome: _Outcome) -> Sequence[tuple[str, Solution]]:
+    """Return the best predicted mixtures, with different names."""
+    mixtures: list[tuple[str, Solution]] = []
+    for solution in outcome.solutions:
+        used = sorted({outcome.problem.devices[device] for device in solution.devices} - {RUNTIME})
+        if len(used) < 2:
+            continue
+        label = " + ".join(used)
+        count = sum(name.partition(" (")[0] == label for name, _ in mixtures)
+        mixtures.append((f"{label} ({count + 1})" if count else label, solution))
+    return mixtures[:_TRIED]
 
 
 def _mixture(solution: Solution, outcome: _Outcome, operations: int) -> Mixture:

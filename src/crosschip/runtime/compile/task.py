@@ -128,8 +128,7 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         model, devices, options = prepared.model, prepared.devices, prepared.options
         choice: Choice | None = None
         placed_by = request.placement
-        measures = placed_by.measures(request.devices) or request.devices == "auto"
-        if measures and len(devices) > 1:
+        if placed_by.measures(request.devices) and len(devices) > 1:
             # Imported late: devices that are named are not measured.
             from crosschip.runtime.compile.automatic import Automatic
 
@@ -167,7 +166,7 @@ def _create_task(
     fingerprints = Fingerprints()
     if store is not None:
         fingerprints.begin(walk_constants(prepared.model))
-    automatic = request.placement.measures(request.devices) or request.devices == "auto"
+    automatic = request.placement.measures(request.devices)
     return _Task(prepared, token, store, automatic=automatic, fingerprints=fingerprints)
 
 

@@ -135,6 +135,18 @@ def placement_notes(placement: Placement) -> Iterator[str]:
     yield from map(str, placement.moves)
 
 
+def avoided_quirks(placement: Placement) -> dict[str, dict[str, list[str]]]:
+    """Return the quirks that each device avoids for the operators that it runs, by operator."""
+    types: dict[str, set[str]] = {}
+    for decision in placement.all_decisions():
+        types.setdefault(decision.device or "", set()).update(part.type for part in decision.parts)
+    return {
+        device: {type_: list(lines) for type_, lines in quirks.items() if type_ in types[device]}
+        for device, quirks in placement.quirks.items()
+        if device in types
+    }
+
+
 def unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:
     """Return the message that no device runs some operations, with the reasons."""
     by_reasons = Counter(

@@ -81,12 +81,12 @@ class PlacementOptions:
         return self.partition is not None or bool(self.pin) or limits
 
     def measures(self, devices: object) -> bool:
-        """Return whether placements on devices are chosen by measurement.
+        """Return whether devices are measured: for `"auto"`, and for lists on request.
 
         Args:
             devices: the argument of `compile`.
         """
-        return self.strategy == "measured" or (self.strategy is None and devices == "auto")
+        return devices == "auto" or self.strategy == "measured"
 
     def words(self) -> tuple[object, ...]:
         """Return the constraints as plain values, with the content of configuration files.

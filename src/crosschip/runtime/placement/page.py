@@ -16,7 +16,7 @@ from crosschip.ir.bodies import walk_operations
 from crosschip.ir.text import legible
 from crosschip.ir.version import VERSION
 from crosschip.runtime.artifact.atomic_files import write_user_file
-from crosschip.runtime.placement.descriptions import placement_notes
+from crosschip.runtime.placement.descriptions import avoided_quirks, placement_notes
 from crosschip.runtime.placement.labels import labels_of, segment_number
 from crosschip.runtime.placement.placement import Placement
 from crosschip.runtime.profiling.timeline import timeline_data
@@ -65,18 +65,9 @@ def page_data(placement: Placement, profile: Profile | None = None) -> dict[str,
         "graph": graph.document(list(colours), numbers),
         "segments": _segments(placement, graph, numbers, list(colours)),
         "decisions": _decisions(placement, graph),
-        "quirks": _quirks(placement),
+        "quirks": avoided_quirks(placement),
         "costs": _costs(placement, profile, graph),
         "profile": None if profile is None else _timeline(placement, profile, graph, numbers),
-    }
-
-
-def _quirks(placement: Placement) -> dict[str, dict[str, list[str]]]:
-    """Return the quirks that devices avoid, by device, for the operators of the model."""
-    types = {operation.type for operation in walk_operations(placement.model)}
-    return {
-        device: {type_: list(lines) for type_, lines in quirks.items() if type_ in types}
-        for device, quirks in placement.quirks.items()
     }
 
 
