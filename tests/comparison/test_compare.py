@@ -25,6 +25,8 @@ from crosschip.ir import Array, DeviceError, InputError, Model
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime import discovery
 
+pytestmark = pytest.mark.slow
+
 SHAPES = {"N": 2, "H": 5}
 
 

@@ -29,7 +29,10 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.runtime.placement.page import page_data
 from crosschip.runtime.placement.placement import Placement
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium"),
+]
 
 CHECK = (Path(__file__).parent / "check_page.js").read_text(encoding="utf-8")
 SIZE = 1400, 900

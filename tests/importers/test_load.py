@@ -154,8 +154,8 @@ def test_a_pointer_of_git_lfs(tmp_path: Path, name: str) -> None:
         crosschip.load(tmp_path / name)
 
 
-def test_parameters_that_are_a_pointer_of_git_lfs(tmp_path: Path) -> None:
-    program = (PADDLE / "pdmodel" / "inference.pdmodel").read_bytes()
+def test_parameters_that_are_a_pointer_of_git_lfs(models: Path, tmp_path: Path) -> None:
+    program = (models / "layouts" / "pdmodel" / "inference.pdmodel").read_bytes()
     (tmp_path / "m.pdmodel").write_bytes(program)
     (tmp_path / "m.pdiparams").write_bytes(POINTER)
     with pytest.raises(ModelFileError, match=r"m\.pdiparams: .*is a Git LFS pointer"):

@@ -36,6 +36,8 @@ from crosschip.ops.standard.unary import Exp
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.placement.descriptions import placement_notes
 
+pytestmark = pytest.mark.slow
+
 LONG = 60.0
 """Seconds after which a wait counts as hanging."""
 

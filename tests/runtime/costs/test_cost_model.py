@@ -1,5 +1,7 @@
 """The costs of blocks: measured within a budget, kept for later models, estimated for the rest.
 
+pytestmark = pytest.mark.slow
+
 The devices sleep after a table. The oracle is the table, with margins of several times, so that
 other load does not matter.
 """

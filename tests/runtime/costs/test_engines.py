@@ -27,6 +27,8 @@ from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.placement.placement import place
 from crosschip.runtime.shapes.shape_search import Shapes
 
+pytestmark = pytest.mark.slow
+
 
 def squeezenet(size: Dim) -> Model:
     """A network of two fire modules: a narrow convolution, two wide ones, and their union."""

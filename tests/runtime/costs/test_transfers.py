@@ -20,6 +20,8 @@ from crosschip.runtime.cache.store import Memory
 from crosschip.runtime.costs.records import Records
 from crosschip.runtime.costs.transfers import DEFAULT, measure_transfers
 
+pytestmark = pytest.mark.slow
+
 SECONDS_PER_BYTE = 1e-8
 
 

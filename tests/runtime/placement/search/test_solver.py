@@ -66,6 +66,7 @@ def test_chains_keep_the_maximum_of_segments_optimally(seed: int, blocks: int, m
             solve(problem)
 
 
+@pytest.mark.slow
 @given(SEEDS, st.integers(1, 40))
 @settings(max_examples=30, deadline=None)
 def test_two_devices_without_launches_are_optimal(seed: int, blocks: int) -> None:
@@ -94,6 +95,7 @@ def test_dynamic_programming_is_exact_without_launches(seed: int, blocks: int) -
         assert seconds == pytest.approx(optimal_seconds(problem, 1.001 * seconds))
 
 
+@pytest.mark.slow
 @given(SEEDS, st.integers(1, 14), st.integers(1, 5))
 @settings(max_examples=150, deadline=None)
 def test_constraints_are_never_violated(seed: int, blocks: int, devices: int) -> None:
@@ -124,6 +126,7 @@ def test_a_placement_is_found_if_there_is_one(seed: int, blocks: int, devices: i
             solve(problem)
 
 
+@pytest.mark.slow
 @given(SEEDS, st.integers(1, 8))
 @settings(max_examples=30, deadline=None)
 def test_more_devices_and_fewer_limits_never_cost_time(seed: int, blocks: int) -> None:
@@ -161,6 +164,7 @@ def test_ten_thousand_blocks_take_seconds(chain: bool) -> None:
     assert solutions[0].seconds < min(singles)
 
 
+@pytest.mark.slow
 def test_large_problems_keep_memory_limits() -> None:
     problem = random_problem(0, 8_000)
     problem = replace(
