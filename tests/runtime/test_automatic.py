@@ -200,6 +200,7 @@ def test_a_damaged_choice_is_made_again(installed: Callable[..., None], tmp_path
     assert sum(RUNS.values()) > before
 
 
+@pytest.mark.slow
 def test_a_device_that_fails_in_its_trial_comes_last(
     installed: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -288,6 +289,7 @@ def test_measuring_is_not_counted(installed: Callable[..., None]) -> None:
         assert (statistics.calls, [s.runs for s in statistics.segments]) == (1, [1])
 
 
+@pytest.mark.slow
 def test_what_runs_most_comes_first_where_nothing_is_measured(
     installed: Callable[..., None],
 ) -> None:

@@ -1,7 +1,5 @@
 """The costs of blocks: measured within a budget, kept for later models, estimated for the rest.
 
-pytestmark = pytest.mark.slow
-
 The devices sleep after a table. The oracle is the table, with margins of several times, so that
 other load does not matter.
 """
@@ -34,6 +32,8 @@ from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.costs.table import CostModel
 from crosschip.runtime.placement.search.problem import HOST
+
+pytestmark = pytest.mark.slow
 
 SLOW, QUICK = 0.04, 0.002
 
