@@ -16,10 +16,8 @@ for all calls while OpenVINO is loaded and compiles, and for those in the steady
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import math
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +26,8 @@ from typing import Annotated
 
 from benchmarks import fresh
 from benchmarks.engines import engines
-from benchmarks.models import ROOT, model_file
+from benchmarks.fresh import seconds_to_answer
+from benchmarks.models import model_file
 from benchmarks.subject import Column, Row
 
 RATIO_LIMIT, PAUSE_LIMIT_MS = 1.1, 5.0
@@ -97,24 +96,12 @@ def _first_answers(path: Path, shapes: str, times: int) -> dict[str, float]:
     for _ in range(times):
         for device in (*engines(), _AUTO):
             with TemporaryDirectory() as folder:
-                taken = _seconds(path, device, folder, shapes)
-            seconds[device] = min(taken, seconds.get(device, taken))
+                least = seconds.get(device, math.inf)
+                seconds[device] = min(_seconds(path, device, folder, shapes), least)
     return seconds
 
 
 def _seconds(path: Path, device: str, folder: str, shapes: str) -> float:
     """The time from starting a process to its answer."""
-    # An installed package is compiled; so is what is measured, from the second run on.
-    written = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     module = [sys.executable, "-m", "benchmarks.children.early_answer"]
-    command = [*module, "first", str(path), device, folder, shapes]
-    start = time.perf_counter()
-    with subprocess.Popen(
-        command, cwd=ROOT, env=written, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None, "it is piped"
-        line = process.stdout.readline()
-        taken = time.perf_counter() - start
-    if line != "answered\n":
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return taken
+    return seconds_to_answer([*module, "first", str(path), device, folder, shapes])

@@ -12,11 +12,8 @@ least. The ratio compares crosschip on its faster device with the faster engine.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
@@ -26,7 +23,8 @@ from typing import Annotated
 
 import crosschip
 from benchmarks.engines import engines
-from benchmarks.models import ROOT, model_file
+from benchmarks.fresh import seconds_to_answer
+from benchmarks.models import model_file
 from benchmarks.samples import BERT, NETWORKS, file_of
 from benchmarks.subject import Column, Row
 
@@ -104,20 +102,8 @@ def _seconds(
     way: str, device: str, path: Path, folder: Path, shapes: str, installed: Path
 ) -> float:
     """The time from starting a process to its answer."""
-    # An installed package is compiled; so is what is measured, from the second run on.
-    written = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    written["PYTHONPATH"] = str(installed)
-    command: Sequence[str] = [sys.executable, str(_CHILD), way, device, *map(str, (path, folder))]
-    start = time.perf_counter()
-    with subprocess.Popen(
-        [*command, shapes], cwd=ROOT, env=written, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None, "it is piped"
-        line = process.stdout.readline()
-        taken = time.perf_counter() - start
-    if line != "answered\n":
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return taken
+    command = [sys.executable, str(_CHILD), way, device, *map(str, (path, folder)), shapes]
+    return seconds_to_answer(command, PYTHONPATH=str(installed))
 
 
 def _named(found: Mapping[tuple[str, str], float]) -> dict[str, float]:

@@ -231,9 +231,9 @@ class _Layout:
         else:
             return []
         ends, position = [], start
-        taken = {index for branch in large for index in branch}
+        in_branches = {index for branch in large for index in branch}
         old = {index: start + i for i, index in enumerate(members)}
-        rest = [index for index in members if index not in taken]
+        rest = [index for index in members if index not in in_branches]
         ordered = [index for branch in large for index in branch] + rest
         for branch in large:
             position += len(branch)
