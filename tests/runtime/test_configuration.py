@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import parser
 from tests.modelling import DelegatingDevice, chain
 
 import crosschip
@@ -265,3 +267,34 @@ def test_a_device_that_fails_to_say_what_it_tells_its_engine() -> None:
             raise RuntimeError("no idea")
 
     assert crosschip.explain(chain(Abs), [Silent()]).settings == {"test": {}}
+
+
+STOPS = "session.force_spinning_stop"
+
+
+@pytest.mark.parametrize("mode", ["low", "none"])
+def test_threads_stop_spinning_between_programs_of_several_devices(
+    tmp_path: Path, mode: str
+) -> None:
+    """So they do in what is compiled, found by its plan, saved and explained."""
+    path, shipped, cache = tmp_path / "m.onnx", tmp_path / "m.chips", tmp_path / "cache"
+    text = "g (float[2] x) => (float[2] y) { a = Tanh (x) y = Exp (a) }"
+    onnx.save(onnx.helper.make_model(parser.parse_graph(text)), path)
+    devices, x = ["onnxruntime", "openvino"], np.zeros(2, np.float32)
+    arguments: dict[str, Any] = {"cache": cache, "configuration": Configuration(performance=mode)}
+    for pin, stops in (({"Exp": "openvino"}, True), (None, False)):
+        setting = "1" if stops else None
+        arguments["placement"] = crosschip.PlacementOptions(pin=pin)
+        for _ in range(2):
+            with crosschip.compile(path, devices, **arguments) as compiled:
+                np.testing.assert_array_equal(compiled(x), 1)
+                assert compiled.options.alternates == stops
+                assert compiled.placement.settings["onnxruntime"].get(STOPS) == (
+                    "1" if stops else None
+                )
+                compiled.save(shipped)
+        with crosschip.load_compiled(shipped) as loaded:
+            np.testing.assert_array_equal(loaded(x), 1)
+            assert loaded.options.alternates == stops
+        placement = crosschip.explain(path, devices, **arguments)
+        assert placement.settings["onnxruntime"].get(STOPS) == setting
