@@ -20,7 +20,7 @@ _TOLERANCE = 1e-3
 _WINDOW_SECONDS = 0.25
 _DELAYS, _DELAY_SECONDS = 10.0, 0.01
 _RESTS = 2.0
-"""How long a thread rests after a call, in runs of all threads: a third of the machine is in use."""
+"""The rest of a thread after a call, in runs of all threads: a third of the machine is used."""
 
 
 def first_answer(path: str, devices: str, folder: str, shapes: str) -> None:
