@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -346,7 +346,8 @@ class Subgraph:
             results = self._results_of(node)
         finally:
             self._builder.origins = outer_origins
-        self._bind(outputs, results, before)
+        renamed = self._bind(outputs, results, before)
+        self._rename_variables(inputs, renamed)
 
     def _declared(self, index: int) -> TensorType | None:
         """Return the type that the file declares for an output; `None` for a handle."""
@@ -367,8 +368,19 @@ class Subgraph:
             for result, type_ in zip(results, node.outputs, strict=False)
         ]
 
-    def _bind(self, outputs: Sequence[int], results: Sequence[Result], before: int) -> None:
-        """Bind tensors to the results, which get the tensors' names."""
+    def _rename_variables(self, indices: Sequence[int], renamed: Mapping[Operand, Operand]) -> None:
+        """Replace renamed results that an operator has assigned to its variables."""
+        for index in indices:
+            value = self._results.get(index)
+            if isinstance(value, Operand) and value in renamed:
+                self._results[index] = renamed[value]
+        if self._state is not None and renamed:
+            self._state.rename(renamed)
+
+    def _bind(
+        self, outputs: Sequence[int], results: Sequence[Result], before: int
+    ) -> Mapping[Operand, Operand]:
+        """Bind tensors to the results; return the new operands of those that get their names."""
         made = {o for operation in self._builder.operations[before:] for o in operation.outputs}
         names = {
             result: self.shared.operand_name(f"{self._prefix}{self.name(index)}")
@@ -381,12 +393,15 @@ class Subgraph:
                 if operand not in names and operand.name in wanted:
                     names[operand] = f"{operation.name}.{operation.type.lower()}"
         changed = {operand: name for operand, name in names.items() if operand.name != name}
-        renamed = self._builder.rename(changed, before) if changed else {}
+        renamed: Mapping[Operand, Operand] = {}
+        if changed:
+            renamed = self._builder.rename(changed, before)
         for index, result in zip(outputs, results, strict=False):
             if isinstance(result, Operand):
                 self._results[index] = renamed.get(result, result)
             elif result is not None:
                 self._results[index] = result
+        return renamed
 
 
 def _indices(vector: Array | None) -> list[int]:
