@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from crosschip.flatbuffer.schemas.tflite import Model, Operator, SubGraph, Tensor
+from crosschip.flatbuffer.schemas.tflite import Model, Operator, OperatorCode, SubGraph, Tensor
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.body import Body, Captures, OpenAxes
 from crosschip.importers.locations import REFUSALS, located, prefix_error
@@ -74,7 +74,8 @@ class Shared:
         """Return an operator's type and version."""
         if operator.opcode_index >= len(self.codes):
             raise ModelFileError(f"there is no operator code {operator.opcode_index}")
-        return self.codes[operator.opcode_index]
+        index: int = operator.opcode_index
+        return self.codes[index]
 
     def names(self, stem: str) -> Iterator[str]:
         """Yield names for the operations of an operator, the first being the stem if it is free."""
@@ -96,12 +97,12 @@ class Shared:
         return name
 
 
-def _operator_type(code: object) -> tuple[str, int]:
+def _operator_type(code: OperatorCode) -> tuple[str, int]:
     """Return the type and the version of an operator code."""
-    builtin = max(getattr(code, "builtin_code", 0), getattr(code, "deprecated_builtin_code", 0))
-    version: int = getattr(code, "version", 1)
+    # Files of before 2020 have only the older field, of 8 bits.
+    builtin, version = max(code.builtin_code, code.deprecated_builtin_code), int(code.version)
     if builtin == BuiltinOperator.CUSTOM:
-        return f"{CUSTOM}{getattr(code, 'custom_code', None) or ''}", version
+        return f"{CUSTOM}{code.custom_code or ''}", version
     try:
         return BuiltinOperator(builtin).name, version
     except ValueError:
