@@ -68,6 +68,6 @@ def fake_quant(node: Node) -> Operand:
     clamped = node.add(Clip, node[0], float(start), float(end))
     offset = node.add(Sub, clamped, node.constant(np.array(start)))
     inverse = node.constant(np.array(np.float32(1) / scale))
-    steps = node.add(Add, node.add(Mul, offset, inverse), node.constant(np.float32([0.5])[0:1]))
+    steps = node.add(Add, node.add(Mul, offset, inverse), node.constant(np.array(0.5, np.float32)))
     rounded = node.add(Mul, node.add(Floor, steps), node.constant(np.array(scale)))
     return node.add(Add, rounded, node.constant(np.array(start)))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from crosschip.flatbuffer.schemas.tflite.options import (
     AddOptions,
     DivOptions,
+    GeluOptions,
     LeakyReluOptions,
     MulOptions,
     SubOptions,
@@ -147,13 +146,9 @@ def clip(node: Node) -> Operand:
 
 @imports("GELU")
 def gelu(node: Node) -> Operand:
-    from crosschip.flatbuffer.schemas.tflite.options import GeluOptions
-
     return node.add(Gelu, node[0], approximate=bool(node.options(GeluOptions).approximate))
 
 
 @imports("LEAKY_RELU")
 def leaky_relu(node: Node) -> Operand:
-    return node.add(
-        LeakyRelu, node[0], alpha=float(np.float32(node.options(LeakyReluOptions).alpha))
-    )
+    return node.add(LeakyRelu, node[0], alpha=node.options(LeakyReluOptions).alpha)

@@ -9,6 +9,7 @@ from crosschip.importers.facts import rank_of, shape_of
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ops.definition.shapes import normalize_axis
+from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.creation import Fill, OneHot
 from crosschip.ops.standard.indexing import (
     Gather,
@@ -17,6 +18,8 @@ from crosschip.ops.standard.indexing import (
     SparseToDense,
 )
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.slicing import Slice
 
 _SEGMENTS = {
     "UNSORTED_SEGMENT_MAX": ("MAX", "lowest"),
@@ -101,9 +104,6 @@ def unsorted_segment(node: Node) -> Operand:
     tail = shape_of(node[0])[ids_rank:]
     # One more segment takes the entries that are left out.
     start = node.add(Fill, (count + 1, *tail), np.array(value, dtype))
-    from crosschip.ops.standard.comparison import Less
-    from crosschip.ops.standard.logical import Where
-    from crosschip.ops.standard.slicing import Slice
 
     ids = node[1]
     zero = node.constant(np.zeros((), ids.type.element_type.dtype))

@@ -23,7 +23,11 @@ _LEAST_NORM = np.float32(1e-6)
 @imports("SOFTMAX")
 def softmax(node: Node) -> Operand:
     beta = np.float32(node.options(SoftmaxOptions).beta)
-    scaled = node[0] if beta == 1 else node.add(Mul, node.dequantized(node[0]), node.constant(beta))
+    scaled = (
+        node[0]
+        if beta == 1
+        else node.add(Mul, node.dequantized(node[0]), node.constant(np.array(beta)))
+    )
     return node.add(Softmax, scaled, axis=-1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.flatbuffer.schemas.tflite.options import BucketizeOptions
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import ElementType, Operand
@@ -26,5 +28,5 @@ def bucketize(node: Node) -> Operand:
     """Import for each element the number of boundaries that are not above it."""
     boundaries = node.options(BucketizeOptions).boundaries
     values = node.add(Cast, node[0], ElementType.FLOAT32)
-    limits = node.constant(boundaries.copy() if boundaries is not None else values)
+    limits = node.constant(np.zeros(0, np.float32) if boundaries is None else boundaries.copy())
     return node.add(SearchSorted, limits, values, right=True, dtype=ElementType.INT32)

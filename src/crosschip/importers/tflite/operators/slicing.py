@@ -9,12 +9,13 @@ from crosschip.flatbuffer.schemas.tflite.options import (
     StridedSliceOptions,
     UnpackOptions,
 )
-from crosschip.importers.facts import rank_of, size_of
+from crosschip.importers.facts import rank_of, size_of, static_shape_of
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import ModelError, Operand
+from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops.definition.shapes import normalize_axis
-from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.arithmetic import Add, Max, Min
 from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import ScatterND
 from crosschip.ops.standard.joining import Split, Unstack
 from crosschip.ops.standard.logical import Where
@@ -30,11 +31,11 @@ def slice_(node: Node) -> Operand:
     axes = tuple(range(rank))
     if begin.value is not None and size.value is not None:
         starts = [int(each) for each in begin.value.ravel()]
-        ends = [
+        stops = [
             _WHOLE if count < 0 else start + int(count)
             for start, count in zip(starts, size.value.ravel(), strict=True)
         ]
-        return node.add(Slice, node[0], axes=axes, starts=tuple(starts), ends=tuple(ends))
+        return node.add(Slice, node[0], axes=axes, starts=tuple(starts), ends=tuple(stops))
     dtype = size.type.element_type.dtype
     zero, whole = (node.constant(np.array(each, dtype)) for each in (0, _WHOLE))
     ends = node.add(Where, node.add(Less, size, zero), whole, node.add(Add, begin, size))
@@ -86,29 +87,14 @@ def unpack(node: Node) -> tuple[Operand, ...]:
 
 @imports("DYNAMIC_UPDATE_SLICE")
 def dynamic_update_slice(node: Node) -> Operand:
-    """Import a tensor with a part replaced; positions are clamped so that the part fits."""
-    from crosschip.importers.facts import static_shape_of
-    from crosschip.ops.standard.arithmetic import Clip
-    from crosschip.ops.standard.layout import Reshape
-
+    """Import a tensor with a part replaced; the position is clamped so that the part fits."""
     shape, part = static_shape_of(node[0]), static_shape_of(node[1])
-    if not shape or 0 in part:
+    if 0 in part or not shape:
         return node[0] if 0 in part else node[1]
-    room = np.array(shape, np.int32) - np.array(part, np.int32)
+    latest = np.array(shape, np.int32) - np.array(part, np.int32)
+    first = node.add(Cast, node[2], ElementType.INT32)
+    zeros = node.constant(np.zeros(len(shape), np.int32))
+    first = node.add(Min, node.add(Max, first, zeros), node.constant(latest))
     grid = np.stack(np.meshgrid(*map(np.arange, part), indexing="ij"), axis=-1)
-    indices = node.constant(grid.reshape(-1, len(part)).astype(np.int32))
-    columns = []
-    starts = node.add_all(Split, node[2], 0, (1,) * len(shape)) if len(shape) > 1 else (node[2],)
-    for start, most in zip(starts, room, strict=True):
-        columns.append(node.add(Clip, start, 0, int(most)))
-    from crosschip.ops.standard.conversion import Cast
-    from crosschip.ops.standard.joining import Concat
-
-    first = node.add(Concat, parts=columns, axis=0) if len(columns) > 1 else columns[0]
-    if first.type.element_type.dtype != np.int32:
-        from crosschip.ir import ElementType
-
-        first = node.add(Cast, first, ElementType.INT32)
-    positions = node.add(Add, indices, first)
-    updates = node.add(Reshape, node[1], (-1,))
-    return node.add(ScatterND, node[0], positions, updates)
+    positions = node.add(Add, node.constant(grid.astype(np.int32)), first)
+    return node.add(ScatterND, node[0], positions, node[1])
