@@ -196,7 +196,7 @@ def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_pasted_paths_are_quoted(tmp_path: Path) -> None:
-    path = tmp_path / "my network"
+    path = tmp_path / "my net"
     FILES["saved"][0](path)
     with pytest.raises(ModelFileError, match=f"--saved-model '{path}' --output"):
         crosschip.load(path)
