@@ -83,7 +83,7 @@ def load(
     _check_format(content_or_path, where)
     raise ModelFileError(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
-        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx file, or a folder with one of them"
+        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx or .tflite file, or a folder with one of them"
     )
 
 
