@@ -8,22 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.kits.tflite.encoding import (
-    CODES,
-    OPTIONS,
-    Activation,
+from crosschip.devices.kits.tflite.native import Native
+from crosschip.devices.kits.tflite.versions import version_of
+from crosschip.flatbuffer import Table, write
+from crosschip.flatbuffer.schemas import tflite
+from crosschip.flatbuffer.schemas.tflite.enumerations import (
+    ActivationFunctionType,
+    BuiltinOperator,
     MirrorPadMode,
     Padding,
-    Type,
-    encode,
+    TensorType,
 )
-from crosschip.devices.kits.tflite.native import Native
+from crosschip.flatbuffer.schemas.tflite.options import BUILTIN_OPTIONS
 from crosschip.ir import ElementType, Model, Operand, Operation
 from crosschip.ir.types import NARROW_INTEGERS
 
-_VERSION = 3
-_PLACEHOLDER = 127
-"""The code in the byte that held it before there were more operators than it can tell."""
+_SCHEMA_VERSION = 3
+
+_OPTIONS_BY_NAME = {type_.__name__: type_ for type_ in BUILTIN_OPTIONS.values()}
 
 _OPTIONS: Mapping[str, str] = {
     "CONV_2D": "Conv2DOptions",
@@ -62,27 +64,26 @@ _WITHOUT_OPTIONS = frozenset(
 
 _ENUMERATIONS: Mapping[str, type[IntEnum]] = {
     "padding": Padding,
-    "fused_activation_function": Activation,
+    "fused_activation_function": ActivationFunctionType,
     "mode": MirrorPadMode,
 }
-_VERSIONS = {"BROADCAST_TO": 2}
 
 
-def options_table(code: str) -> str:
-    """Return the name of an operator's options table; empty if it has none."""
+def options_type(code: str) -> type[Table] | None:
+    """Return the type of an operator's options; `None` if it has none."""
     if code in _WITHOUT_OPTIONS:
-        return ""
+        return None
     words = "".join(word.capitalize() for word in code.split("_"))
-    return _OPTIONS.get(code, f"{words}Options")
+    return _OPTIONS_BY_NAME[_OPTIONS.get(code, f"{words}Options")]
 
 
 class _Contents:
     """The tables of a file under construction: operator codes, buffers and tensors."""
 
     def __init__(self) -> None:
-        self.buffers: list[dict[str, Any]] = [{}]
-        self.tensors: list[dict[str, Any]] = []
-        self.codes: list[dict[str, Any]] = []
+        self.buffers: list[tflite.Buffer] = [tflite.Buffer()]
+        self.tensors: list[tflite.Tensor] = []
+        self.codes: list[tflite.OperatorCode] = []
         self._tensor_of: dict[Operand, int] = {}
         self._buffer_of: dict[bytes, int] = {}
         self._code_of: dict[str, int] = {}
@@ -94,7 +95,7 @@ class _Contents:
             return -1
         if operand not in self._tensor_of:
             self._tensor_of[operand] = len(self.tensors)
-            self.tensors.append(self._table(operand, name))
+            self.tensors.append(self._new_tensor(operand, name))
         return self._tensor_of[operand]
 
     def code(self, operation: Native) -> int:
@@ -102,33 +103,32 @@ class _Contents:
         code = operation.code
         if code not in self._code_of:
             self._code_of[code] = len(self.codes)
-            number = CODES[code]
-            old = min(number, _PLACEHOLDER)
-            self.codes.append(
-                {"builtin_code": number, "deprecated_builtin_code": old, "version": 1}
-            )
+            number = BuiltinOperator[code]
+            # The byte that held the code before there were more of them than it can tell.
+            old = min(number, BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES)
+            table = tflite.OperatorCode(builtin_code=number, deprecated_builtin_code=old)
+            self.codes.append(table)
         entry = self.codes[self._code_of[code]]
-        entry["version"] = max(entry["version"], version_of(operation))
+        entry.version = max(entry.version, version_of(operation))
         return self._code_of[code]
 
-    def _table(self, operand: Operand, name: str) -> dict[str, Any]:
+    def _new_tensor(self, operand: Operand, name: str) -> tflite.Tensor:
         shape = operand.type.static_shape
         assert shape is not None, "the target requires it"
-        table = {
-            "shape": shape,
-            "type": Type[operand.type.element_type.value.upper()],
-            "buffer": self._buffer(operand),
-            "name": self._unique(name or operand.name),
-            "has_rank": True,
-        }
         quantization = operand.type.quantization
-        if quantization is not None:
-            table["quantization"] = {
-                "scale": np.array(quantization.scale, np.float32),
-                "zero_point": np.array(quantization.zero_point, np.int64),
-                "quantized_dimension": quantization.axis or 0,
-            }
-        return table
+        return tflite.Tensor(
+            shape=shape,
+            type=_type_of(operand.type.element_type),
+            buffer=self._buffer(operand),
+            name=self._unique(name or operand.name),
+            has_rank=True,
+            quantization=quantization
+            and tflite.QuantizationParameters(
+                scale=quantization.scale,
+                zero_point=quantization.zero_point,
+                quantized_dimension=quantization.axis or 0,
+            ),
+        )
 
     def _buffer(self, operand: Operand) -> int:
         """Return the index of a constant's buffer; equal ones share it. 0 holds nothing."""
@@ -138,7 +138,7 @@ class _Contents:
         data = _packed(operand, value)
         if data not in self._buffer_of:
             self._buffer_of[data] = len(self.buffers)
-            self.buffers.append({"data": data})
+            self.buffers.append(tflite.Buffer(data=np.frombuffer(data, np.uint8)))
         return self._buffer_of[data]
 
     def _unique(self, name: str) -> str:
@@ -151,63 +151,62 @@ class _Contents:
         return candidate
 
 
-def contents(model: Model) -> dict[str, Any]:
-    """Return the fields of a lowered model's file, by the schema's names.
-
-    Codes of operators and names of enumerations are texts.
-    """
+def to_bytes(model: Model) -> bytes:
+    """Return a lowered model as the content of a file."""
     tables = _Contents()
     inputs = [tables.tensor(operand, name) for name, operand in model.inputs.items()]
     # Outputs get their names before operations produce them.
     outputs = [tables.tensor(operand, name) for name, operand in model.outputs.items()]
     operators = [_operator(tables, operation) for operation in model.operations]
-    maps = {
-        "inputs": _named(model.inputs, inputs),
-        "outputs": _named(model.outputs, outputs),
-    }
-    return {
-        "version": _VERSION,
-        "description": "crosschip",
-        "operator_codes": tables.codes,
-        "subgraphs": [
-            {
-                "name": "main",
-                "tensors": tables.tensors,
-                "inputs": inputs,
-                "outputs": outputs,
-                "operators": operators,
-            }
-        ],
-        "buffers": tables.buffers,
-        "signature_defs": [{"signature_key": "serving_default", "subgraph_index": 0, **maps}],
-    }
+    subgraph = tflite.SubGraph(
+        name="main", tensors=tables.tensors, inputs=inputs, outputs=outputs, operators=operators
+    )
+    signature = tflite.SignatureDef(
+        signature_key="serving_default",
+        inputs=_named(model.inputs, inputs),
+        outputs=_named(model.outputs, outputs),
+    )
+    return write(
+        tflite.Model(
+            version=_SCHEMA_VERSION,
+            description="crosschip",
+            operator_codes=tables.codes,
+            subgraphs=[subgraph],
+            buffers=tables.buffers,
+            signature_defs=[signature],
+        ),
+        tflite.IDENTIFIER,
+    )
 
 
-def _named(names: Iterable[str], tensors: Sequence[int]) -> list[dict[str, Any]]:
+def _named(names: Iterable[str], tensors: Sequence[int]) -> list[tflite.TensorMap]:
     return [
-        {"name": name, "tensor_index": tensor} for name, tensor in zip(names, tensors, strict=True)
+        tflite.TensorMap(name=name, tensor_index=tensor)
+        for name, tensor in zip(names, tensors, strict=True)
     ]
 
 
-def _operator(tables: _Contents, operation: Operation) -> dict[str, Any]:
+def _operator(tables: _Contents, operation: Operation) -> tflite.Operator:
     assert isinstance(operation, Native), "the model is lowered"
-    table = options_table(operation.code)
+    type_ = options_type(operation.code)
     options = {name: _number(name, value) for name, value in operation.options.items()}
-    fields = {
-        "opcode_index": tables.code(operation),
-        "inputs": [tables.tensor(operand) for operand in operation.inputs],
-        "outputs": [tables.tensor(operand) for operand in operation.outputs],
-    }
-    if table:
-        fields |= {"builtin_options_type": OPTIONS[table], "builtin_options": (table, options)}
-    return fields
+    return tflite.Operator(
+        opcode_index=tables.code(operation),
+        inputs=[tables.tensor(operand) for operand in operation.inputs],
+        outputs=[tables.tensor(operand) for operand in operation.outputs],
+        builtin_options=None if type_ is None else type_(**options),
+    )
 
 
 def _number(name: str, value: Any) -> Any:
     """Return the value of an option: for a name of an enumeration its number."""
     if isinstance(value, ElementType):
-        return Type[value.value.upper()]
+        return _type_of(value)
     return _ENUMERATIONS[name][value] if isinstance(value, str) else value
+
+
+def _type_of(element_type: ElementType) -> TensorType:
+    return TensorType[element_type.value.upper()]
 
 
 def _packed(operand: Operand, value: Any) -> bytes:
@@ -217,13 +216,3 @@ def _packed(operand: Operand, value: Any) -> bytes:
     halves = np.append(value.ravel().view(np.uint8) & 15, np.zeros(value.size % 2, np.uint8))
     packed: bytes = (halves[::2] | halves[1::2] << 4).astype(np.uint8).tobytes()
     return packed
-
-
-def version_of(operation: Native) -> int:
-    """Return the version of an operator that its types, ranks and options need."""
-    return _VERSIONS.get(operation.code, 1)
-
-
-def to_bytes(model: Model) -> bytes:
-    """Return a lowered model as the content of a file."""
-    return bytes(encode(contents(model)))
