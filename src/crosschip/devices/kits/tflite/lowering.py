@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crosschip.devices.kits.tflite.activation import FuseActivations
 from crosschip.devices.kits.tflite.converters import converters, images
 from crosschip.devices.kits.tflite.native import Graph
-from crosschip.devices.kits.tflite.quantized import FuseQuantized
+from crosschip.devices.kits.tflite.quantized import FuseQuantized, RealConstants, SignedBytes
 from crosschip.devices.kits.tflite.transposes import MoveTransposes
 from crosschip.hal import Capabilities, Sizing, Support
 from crosschip.hal.converters import Converters
@@ -101,4 +101,5 @@ def lower(model: Model) -> Model:
     Raises:
         CompileError: operations have no form in TensorFlow Lite; the message has the reasons.
     """
-    return run(legalize(FuseQuantized(supports)(model), TARGET), PASSES)
+    quantized = run(model, (SignedBytes(), FuseQuantized(supports), RealConstants()))
+    return run(legalize(quantized, TARGET), PASSES)
