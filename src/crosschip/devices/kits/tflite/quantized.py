@@ -46,10 +46,12 @@ class SignedBytes(Pass):
             if operand is not None
         }
         fixed.update(model.inputs.values())
+        per_channel = (o for o in (*model.inputs.values(), *model.producers) if _is_per_channel(o))
+        fixed.update(per_channel)
         signed = _SignedOperands(fixed)
         operations: list[Operation] = []
         for name, operand in model.inputs.items():
-            if _is_unsigned(operand):
+            if _is_unsigned(operand) and not _is_per_channel(operand):
                 signed.replaced[operand] = _signed(operand)
                 operations.append(_requantize(f"{name}.signed", operand, signed.replaced[operand]))
         operations += map(signed.operation, model.operations)
@@ -114,6 +116,11 @@ def _is_unsigned(operand: Operand) -> bool:
     return operand.type.element_type is ElementType.UINT8 and operand.type.quantization is not None
 
 
+def _is_per_channel(operand: Operand) -> bool:
+    quantization = operand.type.quantization
+    return quantization is not None and quantization.axis is not None
+
+
 def _signed(operand: Operand) -> Operand:
     """Return the int8 operand for a uint8 one."""
     quantization = operand.type.quantization
@@ -130,9 +137,8 @@ def _requantize(name: str, source: Operand | None, output: Operand) -> Operation
     """Return the operation that quantizes an operand as another one."""
     quantization = output.type.quantization
     assert quantization is not None, "the caller checks it"
-    dtype = output.type.element_type.dtype
     scale = np.array(quantization.scale, np.float32)
-    points = np.array(quantization.zero_point, dtype)
+    points = np.array(quantization.zero_point, np.float32)
     per_tensor = quantization.axis is None
     inputs = Quantize.bind(
         name,
