@@ -1,0 +1,114 @@
+"""A TOSA basic block under construction: constants, operators and the values between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crosschip.flatbuffer.schemas.tosa import DType, Op
+from crosschip.ir import Array
+from crosschip.ir.dataclass import dataclass
+from crosschip.ir.types import ElementType
+
+BFLOAT16 = ElementType.BFLOAT16.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor of a block.
+
+    Attributes:
+        name: the name in the file.
+        dtype: the element type.
+        shape: the sizes.
+        elements: the elements of a constant; `None` for a computed value.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    elements: Array | None = None
+
+    @property
+    def rank(self) -> int:
+        """Return the number of axes."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator of a block, with the names of its operands."""
+
+    op: Op
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+
+class Block:
+    """A basic block under construction.
+
+    Attributes:
+        nodes: the operators, in order.
+        values: the tensors, by name.
+        inputs: the names of inputs.
+        outputs: the names of outputs.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.values: dict[str, Value] = {}
+        self.inputs: list[str] = []
+        self.outputs: list[str] = []
+        self._constants: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
+
+    def input(self, dtype: DType, shape: Sequence[int]) -> Value:
+        """Add an input."""
+        value = Value(f"input{len(self.inputs)}", dtype, tuple(shape))
+        self.values[value.name] = value
+        self.inputs.append(value.name)
+        return value
+
+    def output(self, value: Value) -> None:
+        """Add an output, which is copied if it is an input, a constant or another output."""
+        if value.name in self.inputs or value.name in self.outputs or value.elements is not None:
+            value = self.add(Op.IDENTITY, (value,), value.dtype, value.shape)
+        self.outputs.append(value.name)
+
+    def constant(self, elements: Array, dtype: DType) -> Value:
+        """Return a constant; it is written to the file when an operator first reads it."""
+        elements = np.asarray(elements)
+        key = dtype, elements.shape, elements.tobytes()
+        if key not in self._constants:
+            name = f"constant{len(self._constants)}"
+            self._constants[key] = Value(name, dtype, elements.shape, elements)
+        return self._constants[key]
+
+    def shape(self, sizes: Sequence[int]) -> Value:
+        """Return a constant list of sizes or positions, as operators take them."""
+        return self.constant(np.array([*sizes], np.int64), DType.SHAPE)
+
+    def add(
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        dtype: DType,
+        shape: Sequence[int],
+        **attributes: Any,
+    ) -> Value:
+        """Add an operator with one output of the given type; return the output."""
+        for value in inputs:
+            if value.name not in self.values:
+                self._write_constant(value)
+        result = Value(f"value{len(self.nodes)}", dtype, tuple(shape))
+        self.values[result.name] = result
+        names = tuple(value.name for value in inputs)
+        self.nodes.append(Node(op, names, (result.name,), attributes))
+        return result
+
+    def _write_constant(self, value: Value) -> None:
+        self.values[value.name] = value
+        op = Op.CONST_SHAPE if value.dtype is DType.SHAPE else Op.CONST
+        self.nodes.append(Node(op, (), (value.name,), {}))

@@ -1,0 +1,52 @@
+"""Conversion of models to TOSA blocks."""
+
+from __future__ import annotations
+
+from crosschip.devices.kits.tosa.block import Block
+from crosschip.devices.kits.tosa.converters import converters
+from crosschip.devices.kits.tosa.graph import DTYPES, Graph
+from crosschip.hal import Capabilities, Sizing
+from crosschip.hal.device import CompileError
+from crosschip.hal.support import Support
+from crosschip.ir import Model, Operation
+from crosschip.lowering.legalization import Target
+
+MAX_RANK = 6
+"""The largest number of axes in TOSA's level 8K."""
+
+
+def _supports(operation: Operation) -> Support:
+    return converters.supports(operation)
+
+
+def target() -> Target:
+    """Return the operations that TOSA expresses."""
+    return Target(
+        name="TOSA",
+        operators=converters.operators,
+        capabilities=Capabilities(sizing=Sizing.FIXED, max_rank=MAX_RANK),
+        supports=_supports,
+    )
+
+
+def build(model: Model) -> Block:
+    """Return a legalized model as a block, with inputs and outputs in order.
+
+    Raises:
+        CompileError: an operation cannot be written; the error names it.
+    """
+    graph = Graph()
+    for operand in model.inputs.values():
+        element_type = operand.type.element_type
+        shape = operand.type.static_shape
+        if element_type not in DTYPES or shape is None or 0 in shape:
+            raise CompileError(f"input {operand.name!r}: TOSA has no tensor of {operand.type}", [])
+        graph.bind(operand, graph.boundary_input(element_type, shape))
+    for operation in model.operations:
+        for output, value in zip(
+            operation.outputs, converters.convert(graph, operation), strict=True
+        ):
+            graph.bind(output, value)
+    for operand in model.outputs.values():
+        graph.output(graph.boundary_output(graph[operand], operand.type.element_type))
+    return graph
