@@ -48,6 +48,8 @@ REALS = frozenset({DType.FP32, DType.FP16, DType.BF16})
 _UNSIGNED = {ElementType.UINT8: 0xFF, ElementType.UINT16: 0xFFFF}
 _BOUNDARY = {ElementType.UINT8: DType.INT8, ElementType.UINT16: DType.INT16}
 """The types of unsigned inputs and outputs in a file."""
+_FOLDED = {Op.ADD: np.add, Op.SUB: np.subtract, Op.MUL: np.multiply}
+"""Operators on constants, which are computed here."""
 _WITH_NAN_MODE = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.REDUCE_MAX, Op.REDUCE_MIN})
 _ZERO_POINTS = {Op.NEGATE: 2, Op.MATMUL: 2}
 
@@ -185,6 +187,9 @@ class Graph(Block):
     def binary(self, op: Op, one: Value, other: Value, dtype: DType | None = None) -> Value:
         """Add an elementwise operator of two values that broadcast; `dtype` is the result's."""
         one, other = self.aligned(one, other)
+        if op in _FOLDED and one.elements is not None and other.elements is not None:
+            with np.errstate(all="ignore"):
+                return self.constant(_FOLDED[op](one.elements, other.elements), one.dtype)
         shape = np.broadcast_shapes(one.shape, other.shape)
         attributes = {"nan_mode": NanPropagationMode.PROPAGATE} if op in _WITH_NAN_MODE else {}
         shifts = [self.zero(DType.INT8)] if op is Op.MUL else []
@@ -378,9 +383,9 @@ class Graph(Block):
         found = self.gather_rows(rows, self.constant(numbers, DType.INT32))
         return self.reshape(found, (*before, *indices.shape, *after))
 
-    def matmul(self, one: Value, other: Value) -> Value:
+    def matmul(self, one: Value, other: Value, zero_points: Sequence[Value] = ()) -> Value:
         """Multiply [N, H, C] by [N, C, W]; bytes give int32."""
-        zeros = [self.zero(one.dtype), self.zero(other.dtype)]
+        zeros = zero_points or (self.zero(one.dtype), self.zero(other.dtype))
         dtype = one.dtype if one.dtype in REALS else DType.INT32
         shape = (one.shape[0], one.shape[1], other.shape[2])
         return self.add(Op.MATMUL, (one, other, *zeros), dtype, shape)

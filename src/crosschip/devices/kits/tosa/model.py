@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from crosschip.devices.kits.tosa.block import Block
+from collections.abc import Sequence
+
+from crosschip.devices.kits.tosa.block import Block, Value
 from crosschip.devices.kits.tosa.converters import converters
+from crosschip.devices.kits.tosa.converters.table import (
+    convert_quantized,
+    quantized_operators,
+    supports_quantized,
+)
 from crosschip.devices.kits.tosa.graph import DTYPES, Graph
 from crosschip.hal import Capabilities, Sizing
 from crosschip.hal.device import CompileError
-from crosschip.hal.support import Support
+from crosschip.hal.support import YES, Support
 from crosschip.ir import Model, Operation
 from crosschip.lowering.legalization import Target
+from crosschip.ops import Operator
 
 MAX_RANK = 6
 """The largest number of axes in TOSA's level 8K."""
 
 
 def _supports(operation: Operation) -> Support:
-    return converters.supports(operation)
+    return YES if supports_quantized(operation) else converters.supports(operation)
+
+
+def _convert(graph: Graph, operation: Operation) -> Sequence[Value]:
+    if not supports_quantized(operation):
+        return converters.convert(graph, operation)
+    assert isinstance(operation, Operator), "only operators have quantized forms"
+    return convert_quantized(graph, operation)
 
 
 def target() -> Target:
     """Return the operations that TOSA expresses."""
     return Target(
         name="TOSA",
-        operators=converters.operators,
+        operators=converters.operators | quantized_operators(),
         capabilities=Capabilities(sizing=Sizing.FIXED, max_rank=MAX_RANK),
         supports=_supports,
     )
@@ -43,9 +58,7 @@ def build(model: Model) -> Block:
             raise CompileError(f"input {operand.name!r}: TOSA has no tensor of {operand.type}", [])
         graph.bind(operand, graph.boundary_input(element_type, shape))
     for operation in model.operations:
-        for output, value in zip(
-            operation.outputs, converters.convert(graph, operation), strict=True
-        ):
+        for output, value in zip(operation.outputs, _convert(graph, operation), strict=True):
             graph.bind(output, value)
     for operand in model.outputs.values():
         graph.output(graph.boundary_output(graph[operand], operand.type.element_type))

@@ -52,27 +52,35 @@ def fit(
 
 @converts(Conv2D, Conv3D, types=REALS)
 def conv(g: Graph, op: Conv) -> Value:
-    image, filters = channels_last(g, g[op.input]), channels_last(g, g[op.filter])
-    kernel = shape_of(op.filter)[2:]
-    windows = op.windows(kernel)
-    counts = shape_of(op)[2:]
+    filters = channels_last(g, g[op.filter])
+    image, sizes, attributes = fitted(g, op, channels_last(g, g[op.input]))
+    bias = bias_of(g, op.bias, image.dtype)
+    return channels_first(g, convolve(g, image, filters, bias, op.group, sizes, attributes))
+
+
+def fitted(g: Graph, op: Conv, image: Value) -> tuple[Value, tuple[int, ...], dict[str, list[int]]]:
+    """Return the image that windows reach, the result's sizes, and TOSA's attributes.
+
+    Args:
+        g: the graph.
+        op: the convolution.
+        image: its image, with the channels last.
+    """
+    kernel, counts = shape_of(op.filter)[2:], shape_of(op)[2:]
     reaches = [
         (count - 1) * stride + extent(size, dilation)
         for count, stride, size, dilation in zip(
             counts, op.strides, kernel, op.dilations, strict=True
         )
     ]
-    image, pads = fit(g, image, windows.sides(shape_of(op.input)[2:]), reaches)
+    image, pads = fit(g, image, op.windows(kernel).sides(shape_of(op.input)[2:]), reaches)
     attributes = {"pad": pads, "stride": [*op.strides], "dilation": [*op.dilations]}
-    bias = bias_of(g, op.bias, filters.shape[0], image.dtype)
-    return channels_first(
-        g, convolve(g, image, filters, bias, op.group, (image.shape[0], *counts), attributes)
-    )
+    return image, (image.shape[0], *counts), attributes
 
 
-def bias_of(g: Graph, bias: Operand | None, channels: int, dtype: DType) -> Value:
+def bias_of(g: Graph, bias: Operand | None, dtype: DType) -> Value:
     """Return a bias, or zeros."""
-    return g.number(0, Value("", dtype, (1,))) if bias is None else g[bias]
+    return g.zero(dtype) if bias is None else g[bias]
 
 
 def convolve(
@@ -137,7 +145,7 @@ def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
     """Convolve transposed without padding, and crop the result."""
     image, filters = channels_last(g, g[op.input]), g[op.filter]
     filters = _dilate(g, filters, op.dilations)
-    channels, per_group, *kernel = filters.shape
+    _, per_group, *kernel = filters.shape
     full = [
         (size - 1) * stride + window
         for size, stride, window in zip(image.shape[1:3], op.strides, kernel, strict=True)
@@ -145,7 +153,7 @@ def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
     # [C_in, C_out / group, H, W] to [C_out / group, H, W, C_in].
     weights = g.transpose(filters, (1, 2, 3, 0))
     zeros = (g.zero(image.dtype), g.zero(image.dtype))
-    bias = bias_of(g, op.bias, per_group * op.group, image.dtype)
+    bias = bias_of(g, op.bias, image.dtype)
     parts = []
     for index in range(op.group):
         pixels, kernels = (

@@ -9,6 +9,7 @@ from crosschip.devices.kits.tosa.block import Value
 from crosschip.devices.kits.tosa.graph import DTYPES, Graph
 from crosschip.flatbuffer.schemas.tosa import Op
 from crosschip.hal import Converters, Refusal, Rule
+from crosschip.hal.converters import Form
 from crosschip.ir import ElementType, Operand, Operation
 from crosschip.ir.types import BOOLEANS, FLOATS, HALF_FLOATS
 from crosschip.ops import Operator
@@ -41,6 +42,55 @@ class Widened:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._graph, name)
+
+
+_quantized: dict[type[Operation], tuple[Form, Convert]] = {}
+
+
+def quantized(*operators: type[Operator], form: Form) -> Callable[[Convert], Convert]:
+    """Decorate a function as the converter of operators on quantized tensors of a form.
+
+    It reads operands in their own types, and returns int32, or int8, of the output's integers.
+    """
+
+    def register(function: Convert) -> Convert:
+        _quantized.update(dict.fromkeys(operators, (form, function)))
+        return function
+
+    return register
+
+
+def quantized_operators() -> frozenset[str]:
+    """Return the names of operators that are converted on integers."""
+    return frozenset(operator.type for operator in _quantized)
+
+
+def convert_quantized(g: Graph, op: Operator) -> list[Value]:
+    """Convert an operation that `supports_quantized`."""
+    _, function = _quantized[type(op)]
+    (output,) = op.outputs
+    value = g.reshape(function(g, op), shape_of(output))
+    return [g.store(value, output.type.element_type)]
+
+
+def supports_quantized(op: Operation) -> bool:
+    """Return whether an operation on quantized tensors is converted on their integers."""
+    if not isinstance(op, Operator) or type(op) not in _quantized or len(op.outputs) != 1:
+        return False
+    if not op.quantized_inputs() or any(0 in shape_of(operand) for _, operand in op.filled()):
+        return False
+    form, _ = _quantized[type(op)]
+    tensors = [(slot.name, operand) for slot, operand in op.filled() if not slot.parameter]
+    constant = all(operand.is_constant for slot, operand in op.filled() if slot.parameter)
+    return constant and all(
+        name in form and form[name].takes(operand) and _has_one_zero_point(operand)
+        for name, operand in [*tensors, ("output", op.outputs[0])]
+    )
+
+
+def _has_one_zero_point(operand: Operand) -> bool:
+    quantization = operand.type.quantization
+    return quantization is not None and len(set(quantization.zero_point)) == 1
 
 
 def converts(
