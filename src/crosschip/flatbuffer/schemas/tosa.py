@@ -1,11 +1,31 @@
-"""The schema of TOSA files, version 1.1 of its serialization."""
+"""The schema of TOSA files (Arm's `tosa.fbs`, 2026), without its block-scaled types."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
+
+from crosschip.flatbuffer.table import (
+    BOOL,
+    INT32,
+    UINT8,
+    UINT32,
+    UINT64,
+    Table,
+    scalar,
+    string,
+    strings,
+    table,
+    tables,
+    union,
+    vector,
+)
 
 
 class DType(IntEnum):
+    """Type of a tensor's elements."""
+
     UNKNOWN = 0
     BOOL = 1
     INT4 = 2
@@ -28,41 +48,33 @@ class DType(IntEnum):
 
 
 class ResizeMode(IntEnum):
+    """Interpolation of RESIZE."""
+
     UNKNOWN = 0
     NEAREST = 1
     BILINEAR = 2
 
 
 class NanPropagationMode(IntEnum):
+    """Whether NaN is a result, or ignored."""
+
     UNKNOWN = 0
     PROPAGATE = 1
     IGNORE = 2
 
 
 class RoundingMode(IntEnum):
+    """Rounding of RESCALE."""
+
     UNKNOWN = 0
     SINGLE_ROUND = 1
     INEXACT_ROUND = 2
     DOUBLE_ROUND = 3
 
 
-class BlockSize(IntEnum):
-    UNKNOWN = 0
-    BLOCK_SIZE_1 = 1
-    BLOCK_SIZE_32 = 32
-
-
-class BlockShape(IntEnum):
-    UNKNOWN = 0
-    BLOCK_SHAPE_32 = 32
-
-
-class CompatibilityFeature(IntEnum):
-    NONE = 0
-    MXFP = 1
-
-
 class Op(IntEnum):
+    """Operator; the value is also the code of its attributes."""
+
     UNKNOWN = 0
     ARGMAX = 1
     AVG_POOL2D = 2
@@ -164,3 +176,155 @@ class Op(IntEnum):
     ROW_GATHER_BLOCK_SCALED = 98
     ROW_GATHER = 99
     MATMUL_T = 100
+
+
+_WINDOWS = ("pad", "stride", "dilation")
+
+
+def _axis() -> dict[str, Any]:
+    return {"axis": scalar(INT32)}
+
+
+def _nan_mode() -> dict[str, Any]:
+    return {"nan_mode": scalar(UINT32)}
+
+
+def _lists(*names: str) -> dict[str, Any]:
+    return {name: vector(INT32) for name in names}
+
+
+def _sums() -> dict[str, Any]:
+    return {"local_bound": scalar(BOOL, False), "acc_type": scalar(UINT32)}
+
+
+_WITH_FIELDS: Mapping[Op, Mapping[str, Any]] = {
+    Op.ARGMAX: {**_axis(), **_nan_mode()},
+    Op.AVG_POOL2D: {**_lists("kernel", "stride", "pad"), "acc_type": scalar(UINT32)},
+    Op.CONV2D: {**_lists(*_WINDOWS), **_sums()},
+    Op.CONV3D: {**_lists(*_WINDOWS), **_sums()},
+    Op.DEPTHWISE_CONV2D: {**_lists(*_WINDOWS), **_sums()},
+    Op.MAX_POOL2D: {**_lists("kernel", "stride", "pad"), **_nan_mode()},
+    Op.TRANSPOSE_CONV2D: {**_lists("out_pad", "stride"), **_sums()},
+    Op.CLAMP: {"min_val": vector(UINT8, 8), "max_val": vector(UINT8, 8), **_nan_mode()},
+    Op.ARITHMETIC_RIGHT_SHIFT: {"round": scalar(BOOL, False)},
+    Op.MAXIMUM: _nan_mode(),
+    Op.MINIMUM: _nan_mode(),
+    Op.REDUCE_ALL: _axis(),
+    Op.REDUCE_ANY: _axis(),
+    Op.REDUCE_MAX: {**_axis(), **_nan_mode()},
+    Op.REDUCE_MIN: {**_axis(), **_nan_mode()},
+    Op.REDUCE_PRODUCT: _axis(),
+    Op.REDUCE_SUM: _axis(),
+    Op.CONCAT: _axis(),
+    Op.REVERSE: _axis(),
+    Op.TRANSPOSE: _lists("perms"),
+    Op.RESIZE: {"mode": scalar(UINT32)},
+    Op.RESCALE: {
+        "scale32": scalar(BOOL, False),
+        "rounding_mode": scalar(UINT32),
+        "per_channel": scalar(BOOL, False),
+        "input_unsigned": scalar(BOOL, False),
+        "output_unsigned": scalar(BOOL, False),
+    },
+}
+ATTRIBUTES: Mapping[Op, type[Table]] = {
+    op: type(f"{op.name}_attribute", (Table,), dict(_WITH_FIELDS.get(op, {})))
+    for op in Op
+    if op is not Op.UNKNOWN
+}
+"""The attributes of each operator; those of operators that are not written have no fields."""
+
+
+class Version(Table):
+    """The version of the specification."""
+
+    major = scalar(INT32, -1)
+    minor = scalar(INT32, -1)
+    patch = scalar(INT32, -1)
+    draft = scalar(BOOL, True)
+
+
+class SoftwareVersion(Table):
+    """The version of the serialization library."""
+
+    major = scalar(INT32, -1)
+    minor = scalar(INT32, -1)
+    micro = scalar(INT32, -1)
+    modifier = string()
+
+
+class SerializationCompatibility(Table):
+    """What readers must be able to read."""
+
+    min_reader_version = table(SoftwareVersion)
+    features = scalar(UINT64)
+
+
+class TosaTensor(Table):
+    """A tensor, with elements if it is constant."""
+
+    name = string()
+    shape = vector(INT32)
+    type = scalar(UINT32)
+    data = vector(UINT8, 8)
+    variable = scalar(BOOL, False)
+    is_unranked = scalar(BOOL, False)
+    variable_name = string()
+    offset = scalar(UINT64)
+    size = scalar(UINT64)
+    scale_type = scalar(UINT32)
+    scale_data = vector(UINT8, 8)
+    block_shape = scalar(UINT32)
+    scale_offset = scalar(UINT64)
+    scale_size = scalar(UINT64)
+
+
+class TosaShape(Table):
+    """A constant list of sizes."""
+
+    name = string()
+    rank = scalar(UINT32)
+    data = vector(UINT8, 8)
+
+
+class OpLocation(Table):
+    """Where an operator comes from."""
+
+    text = string()
+
+
+class TosaOperator(Table):
+    """An operator, with the names of its inputs and outputs."""
+
+    op = scalar(UINT32)
+    attribute = union({int(op): attributes for op, attributes in ATTRIBUTES.items()})
+    inputs = strings()
+    outputs = strings()
+    location = table(OpLocation)
+
+
+class TosaBasicBlock(Table):
+    """Operators in order, and the tensors between them."""
+
+    name = string()
+    operators = tables(TosaOperator)
+    tensors = tables(TosaTensor)
+    inputs = strings()
+    outputs = strings()
+    shapes = tables(TosaShape)
+
+
+class TosaRegion(Table):
+    """A function."""
+
+    name = string()
+    blocks = tables(TosaBasicBlock)
+
+
+class TosaGraph(Table):
+    """A file."""
+
+    version = table(Version)
+    regions = tables(TosaRegion)
+    software_version = table(SoftwareVersion)
+    compatibility = table(SerializationCompatibility)

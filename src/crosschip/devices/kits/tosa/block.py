@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,9 @@ class Node:
 class Block:
     """A basic block under construction.
 
+    Args:
+        reserved: names that inputs and outputs get.
+
     Attributes:
         nodes: the operators, in order.
         values: the tensors, by name.
@@ -57,32 +60,36 @@ class Block:
         outputs: the names of outputs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reserved: Collection[str] = ()) -> None:
+        self._reserved = frozenset(reserved)
         self.nodes: list[Node] = []
         self.values: dict[str, Value] = {}
         self.inputs: list[str] = []
         self.outputs: list[str] = []
         self._constants: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
 
-    def input(self, dtype: DType, shape: Sequence[int]) -> Value:
+    def input(self, name: str, dtype: DType, shape: Sequence[int]) -> Value:
         """Add an input."""
-        value = Value(f"input{len(self.inputs)}", dtype, tuple(shape))
-        self.values[value.name] = value
-        self.inputs.append(value.name)
+        value = Value(name, dtype, tuple(shape))
+        self.values[name] = value
+        self.inputs.append(name)
         return value
 
-    def output(self, value: Value) -> None:
-        """Add an output, which is copied if it is an input, a constant or another output."""
-        if value.name in self.inputs or value.name in self.outputs or value.elements is not None:
-            value = self.add(Op.IDENTITY, (value,), value.dtype, value.shape)
-        self.outputs.append(value.name)
+    def output(self, name: str, value: Value) -> None:
+        """Add an output."""
+        result = Value(name, value.dtype, value.shape)
+        if value.name not in self.values:
+            self._write_constant(value)
+        self.values[name] = result
+        self.nodes.append(Node(Op.IDENTITY, (value.name,), (name,), {}))
+        self.outputs.append(name)
 
     def constant(self, elements: Array, dtype: DType) -> Value:
         """Return a constant; it is written to the file when an operator first reads it."""
         elements = np.asarray(elements)
         key = dtype, elements.shape, elements.tobytes()
         if key not in self._constants:
-            name = f"constant{len(self._constants)}"
+            name = self._name("constant", len(self._constants))
             self._constants[key] = Value(name, dtype, elements.shape, elements)
         return self._constants[key]
 
@@ -102,11 +109,17 @@ class Block:
         for value in inputs:
             if value.name not in self.values:
                 self._write_constant(value)
-        result = Value(f"value{len(self.nodes)}", dtype, tuple(shape))
+        result = Value(self._name("value", len(self.nodes)), dtype, tuple(shape))
         self.values[result.name] = result
         names = tuple(value.name for value in inputs)
         self.nodes.append(Node(op, names, (result.name,), attributes))
         return result
+
+    def _name(self, kind: str, number: int) -> str:
+        name = f"{kind}{number}"
+        while name in self._reserved:
+            name += "_"
+        return name
 
     def _write_constant(self, value: Value) -> None:
         self.values[value.name] = value

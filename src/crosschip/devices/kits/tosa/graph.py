@@ -8,7 +8,7 @@ reduced to their range after it. Unsigned integers of 8 and 16 bits and int64 ar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -57,8 +57,8 @@ _ZERO_POINTS = {Op.NEGATE: 2, Op.MATMUL: 2}
 class Graph(Block):
     """A block under construction, with the value of each operand of a model."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, reserved: Collection[str] = ()) -> None:
+        super().__init__(reserved)
         self._operands: dict[Operand, Value] = {}
 
     def __getitem__(self, operand: Operand) -> Value:
@@ -79,17 +79,14 @@ class Graph(Block):
             )
         self._operands[operand] = value
 
-    def boundary_input(self, element_type: ElementType, shape: Sequence[int]) -> Value:
-        """Add an input; unsigned integers have the signed type of their width in the file."""
-        stored = _BOUNDARY.get(element_type)
-        if stored is None:
-            return self.input(DTYPES[element_type], shape)
-        return self.store(self.input(stored, shape), element_type)
+    def boundary_input(self, name: str, element_type: ElementType, shape: Sequence[int]) -> Value:
+        """Add an input, in its type in a file, and return its value."""
+        value = self.input(name, boundary_type(element_type), shape)
+        return self.store(value, element_type)
 
-    def boundary_output(self, value: Value, element_type: ElementType) -> Value:
-        """Return the value of an output in its type in the file."""
-        stored = _BOUNDARY.get(element_type)
-        return value if stored is None else self.cast(value, stored)
+    def boundary_output(self, name: str, value: Value, element_type: ElementType) -> None:
+        """Add an output, in its type in a file."""
+        self.output(name, self.cast(value, boundary_type(element_type)))
 
     def elements(self, elements: Array, element_type: ElementType) -> Value:
         """Return a constant of a model's elements.
@@ -392,6 +389,11 @@ class Graph(Block):
 
 
 _NARROW = frozenset({DType.INT8, DType.INT16})
+
+
+def boundary_type(element_type: ElementType) -> DType:
+    """Return the type of inputs and outputs in a file; unsigned ones have the signed type."""
+    return _BOUNDARY.get(element_type, DTYPES[element_type])
 
 
 def _rounds(one: DType, other: DType) -> bool:

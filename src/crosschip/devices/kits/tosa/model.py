@@ -50,16 +50,16 @@ def build(model: Model) -> Block:
     Raises:
         CompileError: an operation cannot be written; the error names it.
     """
-    graph = Graph()
-    for operand in model.inputs.values():
+    graph = Graph({*model.inputs, *model.outputs})
+    for name, operand in model.inputs.items():
         element_type = operand.type.element_type
         shape = operand.type.static_shape
-        if element_type not in DTYPES or shape is None or 0 in shape:
-            raise CompileError(f"input {operand.name!r}: TOSA has no tensor of {operand.type}", [])
-        graph.bind(operand, graph.boundary_input(element_type, shape))
+        if element_type not in DTYPES or shape is None or 0 in shape or len(shape) > MAX_RANK:
+            raise CompileError(f"input {name!r}: TOSA has no tensor of {operand.type}", [])
+        graph.bind(operand, graph.boundary_input(name, element_type, shape))
     for operation in model.operations:
         for output, value in zip(operation.outputs, _convert(graph, operation), strict=True):
             graph.bind(output, value)
-    for operand in model.outputs.values():
-        graph.output(graph.boundary_output(graph[operand], operand.type.element_type))
+    for name, operand in model.outputs.items():
+        graph.boundary_output(name, graph[operand], operand.type.element_type)
     return graph
