@@ -31,10 +31,9 @@ _STORED = {
 
 def lower(model: Model, properties: Mapping[str, str]) -> Model:
     """Decompose operations that TOSA does not express."""
-    from crosschip.devices.kits.tosa.model import target
-    from crosschip.lowering.legalization import legalize
+    from crosschip.devices.kits.tosa.lowering import lower
 
-    return legalize(model, target())
+    return lower(model)
 
 
 def write(model: Model, properties: Mapping[str, str]) -> bytes:

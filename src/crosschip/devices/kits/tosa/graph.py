@@ -55,11 +55,16 @@ _ZERO_POINTS = {Op.NEGATE: 2, Op.MATMUL: 2}
 
 
 class Graph(Block):
-    """A block under construction, with the value of each operand of a model."""
+    """A block under construction, with the value of each operand of a model.
+
+    Attributes:
+        channels_last: whether images have their channels last in the operation being converted.
+    """
 
     def __init__(self, reserved: Collection[str] = ()) -> None:
         super().__init__(reserved)
         self._operands: dict[Operand, Value] = {}
+        self.channels_last = False
 
     def __getitem__(self, operand: Operand) -> Value:
         """Return the value of an operand; a constant is converted on first use."""

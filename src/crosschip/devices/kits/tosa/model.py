@@ -8,40 +8,26 @@ from crosschip.devices.kits.tosa.block import Block, Value
 from crosschip.devices.kits.tosa.converters import converters
 from crosschip.devices.kits.tosa.converters.table import (
     convert_quantized,
-    quantized_operators,
     supports_quantized,
 )
 from crosschip.devices.kits.tosa.graph import DTYPES, Graph
-from crosschip.hal import Capabilities, Sizing
+from crosschip.devices.kits.tosa.lowering import MAX_RANK, ChannelsLast
 from crosschip.hal.device import CompileError
-from crosschip.hal.support import YES, Support
 from crosschip.ir import Model, Operation
-from crosschip.lowering.legalization import Target
 from crosschip.ops import Operator
-
-MAX_RANK = 6
-"""The largest number of axes in TOSA's level 8K."""
-
-
-def _supports(operation: Operation) -> Support:
-    return YES if supports_quantized(operation) else converters.supports(operation)
 
 
 def _convert(graph: Graph, operation: Operation) -> Sequence[Value]:
+    if isinstance(operation, ChannelsLast):
+        graph.channels_last = True
+        try:
+            return _convert(graph, operation.operation)
+        finally:
+            graph.channels_last = False
     if not supports_quantized(operation):
         return converters.convert(graph, operation)
     assert isinstance(operation, Operator), "only operators have quantized forms"
     return convert_quantized(graph, operation)
-
-
-def target() -> Target:
-    """Return the operations that TOSA expresses."""
-    return Target(
-        name="TOSA",
-        operators=converters.operators | quantized_operators(),
-        capabilities=Capabilities(sizing=Sizing.FIXED, max_rank=MAX_RANK),
-        supports=_supports,
-    )
 
 
 def build(model: Model) -> Block:

@@ -10,21 +10,32 @@ from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Operand
-from crosschip.ops.definition.windows import AutoPad, extent
+from crosschip.ops.definition.windows import AutoPad, Windows, extent
 from crosschip.ops.standard.convolution import Conv, Conv2D, Conv2DTranspose, Conv3D
 
 _OPS = {2: Op.CONV2D, 3: Op.CONV3D}
 
 
-def channels_last(g: Graph, image: Value) -> Value:
-    """Move the channels of an image to the last axis."""
-    return g.transpose(image, (0, *range(2, image.rank), 1))
+def channels_last(g: Graph, value: Value) -> Value:
+    """Move the channels of filters to the last axis."""
+    return g.transpose(value, (0, *range(2, value.rank), 1))
 
 
-def channels_first(g: Graph, image: Value) -> Value:
-    """Move the channels of an image from the last axis to the second."""
+def image_of(g: Graph, image: Value) -> Value:
+    """Return an operation's image with its channels last."""
+    return image if g.channels_last else channels_last(g, image)
+
+
+def result_of(g: Graph, image: Value) -> Value:
+    """Return an operation's result, an image with its channels last, in the operation's order."""
     last = image.rank - 1
-    return g.transpose(image, (0, last, *range(1, last)))
+    return image if g.channels_last else g.transpose(image, (0, last, *range(1, last)))
+
+
+def reaches_of(windows: Windows, counts: Sequence[int]) -> list[int]:
+    """Return the number of pixels, with the padding, that windows cover on each axis."""
+    spans = zip(counts, windows.strides, windows.spans, strict=True)
+    return [(count - 1) * stride + span for count, stride, span in spans]
 
 
 def fit(
@@ -53,9 +64,9 @@ def fit(
 @converts(Conv2D, Conv3D, types=REALS)
 def conv(g: Graph, op: Conv) -> Value:
     filters = channels_last(g, g[op.filter])
-    image, sizes, attributes = fitted(g, op, channels_last(g, g[op.input]))
+    image, sizes, attributes = fitted(g, op, image_of(g, g[op.input]))
     bias = bias_of(g, op.bias, image.dtype)
-    return channels_first(g, convolve(g, image, filters, bias, op.group, sizes, attributes))
+    return result_of(g, convolve(g, image, filters, bias, op.group, sizes, attributes))
 
 
 def fitted(g: Graph, op: Conv, image: Value) -> tuple[Value, tuple[int, ...], dict[str, list[int]]]:
@@ -66,14 +77,10 @@ def fitted(g: Graph, op: Conv, image: Value) -> tuple[Value, tuple[int, ...], di
         op: the convolution.
         image: its image, with the channels last.
     """
-    kernel, counts = shape_of(op.filter)[2:], shape_of(op)[2:]
-    reaches = [
-        (count - 1) * stride + extent(size, dilation)
-        for count, stride, size, dilation in zip(
-            counts, op.strides, kernel, op.dilations, strict=True
-        )
-    ]
-    image, pads = fit(g, image, op.windows(kernel).sides(shape_of(op.input)[2:]), reaches)
+    kernel, size = shape_of(op.filter)[2:], image.shape[1:-1]
+    windows = op.windows(kernel)
+    counts = windows.static_counts(size)
+    image, pads = fit(g, image, windows.sides(size), reaches_of(windows, counts))
     attributes = {"pad": pads, "stride": [*op.strides], "dilation": [*op.dilations]}
     return image, (image.shape[0], *counts), attributes
 
@@ -143,7 +150,7 @@ def _explicit(op: Conv2DTranspose) -> Refusal | None:
 @converts(Conv2DTranspose, types=REALS, limit=_explicit)
 def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
     """Convolve transposed without padding, and crop the result."""
-    image, filters = channels_last(g, g[op.input]), g[op.filter]
+    image, filters = image_of(g, g[op.input]), g[op.filter]
     filters = _dilate(g, filters, op.dilations)
     _, per_group, *kernel = filters.shape
     full = [
@@ -175,8 +182,10 @@ def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
         )
     result = g.concat(parts, 3)
     starts = [0, op.pads[0], op.pads[2], 0]
-    sizes = [image.shape[0], *shape_of(op)[2:], result.shape[3]]
-    return channels_first(g, g.slice(result, starts, sizes))
+    ends = [size - pad for size, pad in zip(full, op.pads[1::2], strict=True)]
+    rows, columns = ends[0] - op.pads[0], ends[1] - op.pads[2]
+    sizes = [image.shape[0], rows, columns, result.shape[3]]
+    return result_of(g, g.slice(result, starts, sizes))
 
 
 def _dilate(g: Graph, filters: Value, dilations: Sequence[int]) -> Value:

@@ -5,7 +5,6 @@ Operators on one tensor of bytes are tables of their results for all bytes.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -13,15 +12,17 @@ import numpy as np
 
 from crosschip.devices.kits.tosa.block import Value
 from crosschip.devices.kits.tosa.converters.convolution import (
-    channels_first,
     channels_last,
     convolve,
     fitted,
+    image_of,
+    result_of,
 )
 from crosschip.devices.kits.tosa.converters.matrix import multiply
 from crosschip.devices.kits.tosa.converters.table import quantized, shape_of
 from crosschip.devices.kits.tosa.graph import Graph
-from crosschip.devices.kits.tosa.rescaling import rescale, rescaled_sum, scales
+from crosschip.devices.kits.tosa.integers import BYTE_TYPES, BYTES, bytes_of, scales_of, steps
+from crosschip.devices.kits.tosa.rescaling import rescale, rescaled_sum
 from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Model, Operand, TensorType
@@ -30,36 +31,11 @@ from crosschip.ops.standard.convolution import Conv, Conv2D, Conv3D
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.reduction import ReduceMean, ReduceSum, Reduction
 
-_BYTE_TYPES = frozenset({ElementType.INT8, ElementType.UINT8})
-BYTES = Scheme(_BYTE_TYPES)
-_WEIGHTS = Scheme(_BYTE_TYPES, axis=0)
+_WEIGHTS = Scheme(BYTE_TYPES, axis=0)
 _BIAS = Scheme(frozenset({ElementType.INT32}), axis=0)
 _UNIT = {"input": BYTES, "output": BYTES}
 _PAIR = {"input0": BYTES, "input1": BYTES, "output": BYTES}
 _WEIGHTED = {"input": BYTES, "bias": _BIAS, "output": BYTES}
-
-
-def steps(g: Graph, operand: Operand) -> Value:
-    """Return integers less their zero points, as int32."""
-    value = g.cast(g[operand], DType.INT32)
-    (zero,) = operand.type.quantization.zero_point[:1] if operand.type.quantization else (0,)
-    return g.difference(value, g.number(zero, value)) if zero else value
-
-
-def scales_of(operand: Operand) -> list[Fraction]:
-    """Return the scales of a quantized operand."""
-    assert operand.type.quantization is not None, "the form is checked"
-    return scales(operand.type.quantization)
-
-
-def bytes_of(g: Graph, operand: Operand) -> tuple[Value, Value]:
-    """Return bytes as int8, and their zero point."""
-    value = g[operand]
-    quantization = operand.type.quantization
-    zero = quantization.zero_point[0] if quantization else 0
-    if operand.type.element_type is ElementType.UINT8:
-        value, zero = g.difference(value, g.number(128, value)), zero - 128
-    return g.cast(value, DType.INT8), g.constant(np.array([zero], np.int8), DType.INT8)
 
 
 @quantized(arithmetic.Add, form=_PAIR)
@@ -91,11 +67,11 @@ def mul(g: Graph, op: arithmetic.Mul) -> Value:
 @quantized(Conv2D, Conv3D, form={**_WEIGHTED, "filter": _WEIGHTS})
 def conv(g: Graph, op: Conv) -> Value:
     (image, zero), (filters, filter_zero) = bytes_of(g, op.input), bytes_of(g, op.filter)
-    image, sizes, attributes = fitted(g, op, channels_last(g, image))
+    image, sizes, attributes = fitted(g, op, image_of(g, image))
     weights = channels_last(g, filters)
     bias = g.zero(DType.INT32) if op.bias is None else g[op.bias]
     sums = convolve(g, image, weights, bias, op.group, sizes, attributes, (zero, filter_zero))
-    return channels_first(g, _rescale_products(g, op, sums, op.filter))
+    return result_of(g, _rescale_products(g, op, sums, op.filter))
 
 
 def _rescale_products(g: Graph, op: Any, sums: Value, weights: Operand) -> Value:

@@ -44,17 +44,24 @@ class Widened:
         return getattr(self._graph, name)
 
 
-_quantized: dict[type[Operation], tuple[Form, Convert]] = {}
+_quantized: dict[type[Operation], tuple[Form, Convert, Callable[[Any], bool]]] = {}
 
 
-def quantized(*operators: type[Operator], form: Form) -> Callable[[Convert], Convert]:
+def quantized(
+    *operators: type[Operator], form: Form, limit: Callable[[Any], bool] = lambda _: True
+) -> Callable[[Convert], Convert]:
     """Decorate a function as the converter of operators on quantized tensors of a form.
 
     It reads operands in their own types, and returns int32, or int8, of the output's integers.
+
+    Args:
+        operators: the operators.
+        form: the schemes of the tensors.
+        limit: returns whether an operation of this form is converted; others compute on reals.
     """
 
     def register(function: Convert) -> Convert:
-        _quantized.update(dict.fromkeys(operators, (form, function)))
+        _quantized.update(dict.fromkeys(operators, (form, function, limit)))
         return function
 
     return register
@@ -67,7 +74,7 @@ def quantized_operators() -> frozenset[str]:
 
 def convert_quantized(g: Graph, op: Operator) -> list[Value]:
     """Convert an operation that `supports_quantized`."""
-    _, function = _quantized[type(op)]
+    _, function, _ = _quantized[type(op)]
     (output,) = op.outputs
     value = g.reshape(function(g, op), shape_of(output))
     return [g.store(value, output.type.element_type)]
@@ -79,13 +86,14 @@ def supports_quantized(op: Operation) -> bool:
         return False
     if not op.quantized_inputs() or any(0 in shape_of(operand) for _, operand in op.filled()):
         return False
-    form, _ = _quantized[type(op)]
+    form, _, limit = _quantized[type(op)]
     tensors = [(slot.name, operand) for slot, operand in op.filled() if not slot.parameter]
     constant = all(operand.is_constant for slot, operand in op.filled() if slot.parameter)
-    return constant and all(
+    fits = constant and all(
         name in form and form[name].takes(operand) and _has_one_zero_point(operand)
         for name, operand in [*tensors, ("output", op.outputs[0])]
     )
+    return fits and limit(op)
 
 
 def _has_one_zero_point(operand: Operand) -> bool:
