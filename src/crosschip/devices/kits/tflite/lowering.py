@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from crosschip.devices.kits.tflite.activation import FuseActivations
 from crosschip.devices.kits.tflite.converters import converters, images
+from crosschip.devices.kits.tflite.half import ComputeInFloat32
 from crosschip.devices.kits.tflite.native import Graph
-from crosschip.devices.kits.tflite.quantized import FuseQuantized
+from crosschip.devices.kits.tflite.quantized import FuseQuantized, RealConstants, SignedBytes
 from crosschip.devices.kits.tflite.transposes import MoveTransposes
-from crosschip.hal import Capabilities, Sizing, Support
+from crosschip.hal import Capabilities, Rule, Sizing, Support
 from crosschip.hal.converters import Converters
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.dataclass import dataclass
@@ -27,6 +28,9 @@ from crosschip.passes.rewrite_operations import operations_for
 
 def supports(operation: Operation) -> Support:
     """Return whether an operation has a converter and all restrictions of that hold."""
+    for slot, operand in operation.named_inputs():
+        if operand.type.static_shape is None:
+            return Support.no(operation, slot, "its sizes must be known", Rule.SHAPE)
     table = images if operation.type in images.operators else converters
     return table.supports(operation)
 
@@ -83,7 +87,15 @@ def _with_activation(
     return [g.add(operator, first, quantization=quantization), *others]
 
 
-PASSES: tuple[Pass, ...] = (
+_BEFORE: tuple[Pass, ...] = (
+    ComputeInFloat32(),
+    SignedBytes(),
+    FuseQuantized(supports),
+    RealConstants(),
+)
+"""The passes to standard operations in the types of TensorFlow Lite's kernels, in order."""
+
+_AFTER: tuple[Pass, ...] = (
     FoldConstants(),
     Convert(images),
     MoveTransposes(),
@@ -101,4 +113,4 @@ def lower(model: Model) -> Model:
     Raises:
         CompileError: operations have no form in TensorFlow Lite; the message has the reasons.
     """
-    return run(legalize(FuseQuantized(supports)(model), TARGET), PASSES)
+    return run(legalize(run(model, _BEFORE), TARGET), _AFTER)

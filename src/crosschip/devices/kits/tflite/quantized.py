@@ -2,22 +2,180 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from crosschip.hal import Support
-from crosschip.ir import Model, Operand, Operation, Quantization, constant
+from crosschip.ir import ElementType, Model, Operand, Operation, Quantization, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
+from crosschip.ops.definition.quantized import reals
 from crosschip.ops.standard.activation import Relu, Relu6
+from crosschip.ops.standard.conversion import BitCast, Cast
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.matrix import FullyConnected
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
 from crosschip.passes.base import Pass
 from crosschip.passes.remove_unused import RemoveUnused
+from crosschip.passes.rewriter import Rewriter
 
 _ACTIVATIONS = (Relu, Relu6)
+_READING_INTEGERS = (Reinterpret, Cast, BitCast)
+_BYTES = (ElementType.INT8, ElementType.UINT8)
+_OFFSET = 128
+
+
+@dataclass(frozen=True)
+class SignedBytes(Pass):
+    """Replaces quantized uint8 by int8 with a zero point that is 128 less: the same reals.
+
+    TensorFlow Lite's kernels have weights of int8, with activations of int8. Inputs and outputs of
+    the model stay uint8, and are requantized without loss.
+    """
+
+    exact = False
+
+    def rewrite(self, model: Model) -> Model:
+        fixed = {
+            operand
+            for operation in model.operations
+            if not isinstance(operation, Operator) or isinstance(operation, _READING_INTEGERS)
+            for operand in (*operation.inputs, *operation.outputs)
+            if operand is not None
+        }
+        fixed.update(model.inputs.values())
+        per_channel = (o for o in (*model.inputs.values(), *model.producers) if _is_per_channel(o))
+        fixed.update(per_channel)
+        signed = _SignedOperands(fixed)
+        operations: list[Operation] = []
+        for name, operand in model.inputs.items():
+            if _is_unsigned(operand) and not _is_per_channel(operand):
+                signed.replaced[operand] = _signed(operand)
+                operations.append(_requantize(f"{name}.signed", operand, signed.replaced[operand]))
+        operations += map(signed.operation, model.operations)
+        outputs = {}
+        for name, operand in model.outputs.items():
+            outputs[name] = operand
+            if operand in signed.replaced:
+                outputs[name] = Operand(operand.name, operand.type)
+                source = signed.replaced[operand]
+                operations.append(_requantize(f"{name}.unsigned", source, outputs[name]))
+        if not signed.replaced:
+            return model
+        return RemoveUnused().rewrite(Model(model.name, model.inputs, operations, outputs))
+
+
+class _SignedOperands:
+    """The int8 operands that replace uint8 ones.
+
+    Args:
+        fixed: the operands that stay.
+
+    Attributes:
+        replaced: the int8 operand for each uint8 one.
+    """
+
+    def __init__(self, fixed: Collection[Operand]) -> None:
+        self.replaced: dict[Operand, Operand] = {}
+        self._fixed = fixed
+
+    def operation(self, operation: Operation) -> Operation:
+        """Return an operation on int8."""
+        if not isinstance(operation, Operator) or isinstance(operation, _READING_INTEGERS):
+            return operation
+        inputs = tuple(o and self._operand(o) for o in operation.inputs)
+        outputs = tuple(map(self._operand, operation.outputs))
+        if inputs == operation.inputs and outputs == operation.outputs:
+            return operation
+        if isinstance(operation, Quantize) and outputs != operation.outputs:
+            (output,) = outputs
+            assert output.type.quantization is not None, "it is quantized"
+            return _requantize(operation.name, inputs[0], output).standing_for(operation)
+        quantization = tuple(
+            each and output.type.quantization
+            for each, output in zip(_declared(operation), outputs, strict=True)
+        )
+        changed = type(operation)(operation.name, inputs, outputs, quantization)
+        return changed.standing_for(operation)
+
+    def _operand(self, operand: Operand) -> Operand:
+        if operand not in self.replaced and operand not in self._fixed and _is_unsigned(operand):
+            self.replaced[operand] = _signed(operand)
+        return self.replaced.get(operand, operand)
+
+
+def _declared(operation: Operation) -> tuple[Quantization | None, ...]:
+    """Return the declared quantization of each output."""
+    declared, count = operation.output_quantization, len(operation.outputs)
+    return declared * count if len(declared) == 1 else (*declared, *(None,) * count)[:count]
+
+
+def _is_unsigned(operand: Operand) -> bool:
+    return operand.type.element_type is ElementType.UINT8 and operand.type.quantization is not None
+
+
+def _is_per_channel(operand: Operand) -> bool:
+    quantization = operand.type.quantization
+    return quantization is not None and quantization.axis is not None
+
+
+def _signed(operand: Operand) -> Operand:
+    """Return the int8 operand for a uint8 one."""
+    quantization = operand.type.quantization
+    assert quantization is not None, "the caller checks it"
+    points = tuple(point - _OFFSET for point in quantization.zero_point)
+    shifted = replace(quantization, zero_point=points)
+    type_ = replace(operand.type, element_type=ElementType.INT8, quantization=shifted)
+    value = operand.value
+    array = None if value is None else (value.astype(np.int16) - _OFFSET).astype(np.int8)
+    return Operand(operand.name, type_, array)
+
+
+def _requantize(name: str, source: Operand | None, output: Operand) -> Operation:
+    """Return the operation that quantizes an operand as another one."""
+    quantization = output.type.quantization
+    assert quantization is not None, "the caller checks it"
+    scale = np.array(quantization.scale, np.float32)
+    points = np.array(quantization.zero_point, np.float32)
+    per_tensor = quantization.axis is None
+    inputs = Quantize.bind(
+        name,
+        (source,),
+        {
+            "axis": None if per_tensor else quantization.axis,
+            "scale": scale,
+            "zero_point": points,
+            "dtype": output.type.element_type,
+        },
+    )
+    return Quantize(name, inputs, (output,))
+
+
+@dataclass(frozen=True)
+class RealConstants(Pass):
+    """Dequantizes constants that are more than bytes, such as biases, in the file."""
+
+    exact = False
+
+    def rewrite(self, model: Model) -> Model:
+        rewriter = Rewriter(model)
+        for original in model.operations:
+            operation = rewriter.resolved(original)
+            source = operation.input if isinstance(operation, Dequantize) else None
+            if (
+                source is None
+                or source.value is None
+                or source.type.quantization is None
+                or source.type.element_type in _BYTES
+            ):
+                rewriter.keep(operation)
+                continue
+            array = reals(source.value, source.type.quantization)
+            dtype = operation.outputs[0].type.element_type.dtype
+            rewriter.replace_by_value(original.outputs[0], array.astype(dtype))
+        return rewriter.finish()
 
 
 @dataclass(frozen=True)

@@ -49,22 +49,31 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
 )
 
+_DIVIDED = SINGLE | {ElementType.INT32}
+
 converts(Add, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("ADD"))
 converts(Sub, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("SUB"))
 converts(Mul, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("MUL"))
 converts(Max, types=ARITHMETIC, quantized=())(same("MAXIMUM"))
 converts(Min, types=ARITHMETIC, quantized=())(same("MINIMUM"))
 converts(SquaredDifference, types=SINGLE | {ElementType.INT32})(same("SQUARED_DIFFERENCE"))
-converts(Div)(same("DIV"))
+
+
+def _divisor_limit(op: Div | FloorDiv | Mod) -> Refusal | None:
+    if isinstance(op, Mod) and op.fmod:
+        return Refusal("fmod", "the remainder has the sign of the divisor")
+    if op.input0.type.element_type in SINGLE:
+        return None
+    divisor = op.input1.value
+    if divisor is None or np.isin(divisor, (0, -1)).any():
+        return Refusal("input1", "of integers must be constant, and neither 0 nor -1")
+    return None
+
+
+converts(Div, types=_DIVIDED, limit=_divisor_limit)(same("DIV"))
 converts(Pow)(same("POW"))
-converts(FloorDiv)(same("FLOOR_DIV"))
-
-
-def _mod_limit(op: Mod) -> Refusal | None:
-    return Refusal("fmod", "the remainder has the sign of the divisor") if op.fmod else None
-
-
-converts(Mod, types=SINGLE, limit=_mod_limit)(same("FLOOR_MOD"))
+converts(FloorDiv, types=_DIVIDED, limit=_divisor_limit)(same("FLOOR_DIV"))
+converts(Mod, types=ARITHMETIC, limit=_divisor_limit)(same("FLOOR_MOD"))
 
 converts(Relu, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU"))
 converts(Relu6, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU6"))

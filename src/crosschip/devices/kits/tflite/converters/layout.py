@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from crosschip.devices.kits.tflite.converters.table import (
@@ -18,7 +20,8 @@ from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS
 from crosschip.ops import Operator
-from crosschip.ops.standard.conversion import Assign, Cast
+from crosschip.ops.standard.conversion import Assign, BitCast, Cast
+from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Split, Stack, Unstack
 from crosschip.ops.standard.layout import (
     Expand,
@@ -28,7 +31,7 @@ from crosschip.ops.standard.layout import (
     Transpose,
     Unsqueeze,
 )
-from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.padding import NUMPY_MODES, Pad, PadMode
 from crosschip.ops.standard.rearranging import ReverseSequence, Tile
 from crosschip.ops.standard.slicing import Slice
 
@@ -36,10 +39,11 @@ _MAX_TRANSPOSED = 6
 _MAX_RANK = 5
 _BROADCAST = MOVABLE - {ElementType.FLOAT16}
 _UNPACKED = SINGLE | {ElementType.INT32, ElementType.INT8, ElementType.UINT8, ElementType.INT16}
+_MIRRORED = SINGLE | INDICES | {ElementType.INT8, ElementType.UINT8}
 _PADDED = SINGLE | INDICES | {ElementType.INT8, ElementType.UINT8, ElementType.INT16} | BOOLEANS
 
 
-@converts(Reshape, Squeeze, Unsqueeze, Flatten, Assign, types=MOVABLE)
+@converts(Reshape, Squeeze, Unsqueeze, Flatten, Assign, types=MOVABLE, computed={"shape", "axes"})
 def reshape(g: Graph, op: Operator) -> Operand:
     source, shape = op.filled()[0][1], shape_of(op.outputs[0])
     return g.native(
@@ -60,7 +64,7 @@ def transpose(g: Graph, op: Transpose) -> Operand:
     return g.native("TRANSPOSE", op.input, g.int32(perm), type=op.outputs[0].type)
 
 
-@converts(Expand, types=_BROADCAST, limit=max_rank(8), nonempty=True)
+@converts(Expand, types=_BROADCAST, limit=max_rank(8), nonempty=True, computed={"shape"})
 def expand(g: Graph, op: Expand) -> Operand:
     return g.native(
         "BROADCAST_TO", op.input, g.int32(shape_of(op.outputs[0])), type=op.outputs[0].type
@@ -135,16 +139,8 @@ def ranges_of(op: Slice) -> list[range]:
 
 
 def _pad_limit(op: Pad) -> Refusal | None:
-    if min(op.pads, default=0) < 0:
-        return Refusal("pads", f"{list(op.pads)}: nothing is removed")
-    if op.mode is PadMode.REFLECT:
-        for axis, size in enumerate(shape_of(op.input)):
-            if max(op.pads[2 * axis : 2 * axis + 2]) >= size:
-                return Refusal("pads", f"{list(op.pads)}: wider than the tensor")
-        if op.input.type.element_type in BOOLEANS | {ElementType.INT16}:
-            return Refusal("mode", "REFLECT of this type")
-    elif op.mode not in (PadMode.NONE, PadMode.CONSTANT):
-        return Refusal("mode", op.mode.name)
+    if 0 in shape_of(op.input):
+        return Refusal("input", "has no elements", Rule.SHAPE)
     if op.value is not None and op.value.type.quantization != op.input.type.quantization:
         return Refusal("value", "is not quantized as the input", Rule.QUANTIZATION)
     return max_rank(_MAX_RANK)(op)
@@ -152,12 +148,53 @@ def _pad_limit(op: Pad) -> Refusal | None:
 
 @converts(Pad, types=_PADDED, limit=_pad_limit)
 def pad(g: Graph, op: Pad) -> Operand:
+    if min(op.pads, default=0) < 0:
+        return _cropped(g, op)
+    if op.mode in (PadMode.REFLECT, PadMode.SYMMETRIC) and _is_mirrored(op):
+        pads = g.int32(np.reshape(op.pads, (-1, 2)))
+        type_ = op.outputs[0].type
+        return g.native("MIRROR_PAD", op.input, pads, type=type_, mode=op.mode.name)
+    if op.mode not in (PadMode.NONE, PadMode.CONSTANT):
+        return _gathered(g, op)
     pads = g.int32(np.reshape(op.pads, (-1, 2)))
-    if op.mode is PadMode.REFLECT:
-        return g.native("MIRROR_PAD", op.input, pads, type=op.outputs[0].type, mode="REFLECT")
     if op.value is None:
         return g.native("PAD", op.input, pads, type=op.outputs[0].type)
     return g.native("PADV2", op.input, pads, op.value, type=op.outputs[0].type)
+
+
+def _cropped(g: Graph, op: Pad) -> Operand:
+    """Remove elements as a slice, before others are added."""
+    sides = np.reshape(op.pads, (-1, 2))
+    sizes = np.array(shape_of(op.input))
+    starts = np.maximum(-sides[:, 0], 0)
+    ends = sizes - np.maximum(-sides[:, 1], 0)
+    axes = tuple(range(len(sizes)))
+    kept = g.add(
+        Slice, op.input, axes=axes, starts=tuple(starts.tolist()), ends=tuple(ends.tolist())
+    )
+    pads = tuple(np.maximum(sides, 0).ravel().tolist())
+    return g.add(Pad, kept, pads, mode=op.mode, value=op.value)
+
+
+def _is_mirrored(op: Pad) -> bool:
+    """Return whether `MIRROR_PAD` has the type, and the padding is not wider than the tensor."""
+    if op.input.type.element_type not in _MIRRORED:
+        return False
+    least = 1 if op.mode is PadMode.REFLECT else 0
+    sides = zip(op.pads[::2], op.pads[1::2], shape_of(op.input), strict=True)
+    return all(max(before, after) <= size - least for before, after, size in sides)
+
+
+def _gathered(g: Graph, op: Pad) -> Operand:
+    """Add a padding of the tensor's own elements, axis by axis."""
+    output = op.input
+    mode: Any = NUMPY_MODES[op.mode]
+    for axis, size in enumerate(shape_of(op.input)):
+        sides = op.pads[2 * axis : 2 * axis + 2]
+        if any(sides):
+            indices = np.pad(np.arange(size), sides, mode=mode)
+            output = g.add(Gather, output, indices.astype(np.int32), axis=axis)
+    return output
 
 
 @converts(Tile, types=SINGLE | INDICES | BOOLEANS | {ElementType.INT8, ElementType.UINT8})
@@ -196,6 +233,21 @@ _CAST = (
         ElementType.UINT32,
     }
 )
+
+
+_BIT_CAST = frozenset(
+    map(ElementType, ("float32", "int32", "uint32", "int16", "uint16", "int8", "uint8"))
+)
+
+
+def _bit_cast_limit(op: BitCast) -> Refusal | None:
+    sizes = {o.type.element_type.dtype.itemsize for o in (op.input, *op.outputs)}
+    return Refusal("dtype", "is of another size") if len(sizes) > 1 else None
+
+
+@converts(BitCast, types=_BIT_CAST, limit=_bit_cast_limit, nonempty=True)
+def bit_cast(g: Graph, op: BitCast) -> Operand:
+    return g.native("BITCAST", op.input, type=op.outputs[0].type)
 
 
 @converts(Cast, types=_CAST)

@@ -12,9 +12,9 @@ from crosschip.devices.kits.tflite.converters.table import (
     unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
-from crosschip.hal import Refusal
 from crosschip.ir import Operand
 from crosschip.ir.types import BOOLEANS
+from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.reduction import (
     CumSum,
     ReduceAll,
@@ -38,22 +38,19 @@ _CODES = {
 }
 
 
-def _limit(op: Reduction) -> Refusal | None:
-    return Refusal("axes", "there are none") if not axes_of(op) else None
-
-
 def axes_of(op: Reduction) -> list[int]:
     """Return the axes of a reduction, from 0; all by default."""
     rank = rank_of(op.input)
-    axes = op.axes
-    return [axis % rank for axis in (range(rank) if axes is None else axes)]
+    return [axis % rank for axis in op.axes or range(rank)]
 
 
-@converts(ReduceMean, limit=_limit, nonempty=True, quantized=unary_forms(ACTIVATION))
-@converts(ReduceSum, ReduceProd, types=ARITHMETIC, limit=_limit, nonempty=True)
-@converts(ReduceMax, ReduceMin, types=ARITHMETIC, limit=_limit, nonempty=True)
-@converts(ReduceAll, ReduceAny, types=BOOLEANS, limit=_limit, nonempty=True)
+@converts(ReduceMean, nonempty=True, quantized=unary_forms(ACTIVATION))
+@converts(ReduceSum, ReduceProd, types=ARITHMETIC, nonempty=True)
+@converts(ReduceMax, ReduceMin, types=ARITHMETIC, nonempty=True)
+@converts(ReduceAll, ReduceAny, types=BOOLEANS, nonempty=True)
 def reduce(g: Graph, op: Reduction) -> Operand:
+    if not axes_of(op):
+        return g.add(Assign, op.input)
     return g.native(
         _CODES[type(op)],
         op.input,

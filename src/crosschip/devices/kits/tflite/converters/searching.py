@@ -15,8 +15,9 @@ from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand, TensorType
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.ops.standard.layout import Transpose, Unsqueeze
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
+from crosschip.ops.standard.unary import Neg
 
 
 def _arg_limit(op: ArgExtreme) -> Refusal | None:
@@ -48,15 +49,37 @@ def arg_max(g: Graph, op: ArgExtreme) -> Operand:
 
 
 def _top_limit(op: TopK) -> Refusal | None:
-    if not op.largest:
-        return Refusal("largest", "the smallest are not searched")
-    if op.axis % rank_of(op.input) != rank_of(op.input) - 1:
-        return Refusal("axis", f"{op.axis}, must be the last one")
+    if not op.largest and op.input.type.element_type not in SINGLE:
+        return Refusal("largest", "the smallest integers are not searched")
     return None
 
 
 @converts(TopK, types=ARITHMETIC, output_types=ARITHMETIC, limit=_top_limit, nonempty=True)
 def top_k(g: Graph, op: TopK) -> tuple[Operand, Operand]:
+    rank = rank_of(op.input)
+    axis = op.axis % rank
+    if axis != rank - 1:
+        perm = [*(a for a in range(rank) if a != axis), axis]
+        back = [perm.index(a) for a in range(rank)]
+        rows = g.add(Transpose, op.input, perm)
+        found = g.add_all(
+            TopK,
+            rows,
+            op.k,
+            axis=rank - 1,
+            largest=op.largest,
+            sorted=op.sorted,
+            return_indices_dtype=op.return_indices_dtype,
+        )
+        first, second = (g.add(Transpose, each, back) for each in found)
+        return first, second
+    if not op.largest:
+        negated = g.add(Neg, op.input)
+        dtype = op.return_indices_dtype
+        first, second = g.add_all(
+            TopK, negated, op.k, axis=axis, sorted=op.sorted, return_indices_dtype=dtype
+        )
+        return g.add(Neg, first), second
     values, indices = op.outputs
     types = [values.type, TensorType(ElementType.INT32, values.type.shape)]
     largest, positions = g.natives("TOPK_V2", [op.input, g.int32(op.k)], types)
