@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,10 @@ properties: Mapping[str, str] = {}
 _TOOL = "tosa_reference_model"
 _TOOLS_VARIABLE = "TOSA_TOOLS_BIN_DIR"
 _SECONDS = 3600
-_STORED = {
-    ElementType.UINT8: np.int8,
-    ElementType.UINT16: np.int16,
-    ElementType.BFLOAT16: np.void(2).dtype,
+_STORED: Mapping[ElementType, np.dtype[Any]] = {
+    ElementType.UINT8: np.dtype(np.int8),
+    ElementType.UINT16: np.dtype(np.int16),
+    ElementType.BFLOAT16: np.dtype("V2"),
 }
 """The types of arrays in files of element types that have the same bits."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from crosschip.devices.kits.tosa.block import Value
 from crosschip.devices.kits.tosa.converters.table import converts, shape_of
 from crosschip.devices.kits.tosa.graph import Graph
+from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.standard import layout, rearranging
 
 
 @converts(layout.Reshape, layout.Squeeze, layout.Unsqueeze, layout.Flatten, computed=["shape"])
-def reshape(g: Graph, op: layout.Layout) -> Value:
+def reshape(g: Graph, op: Layout) -> Value:
     return g.reshape(g[op.input], shape_of(op))
 
 

@@ -31,17 +31,15 @@ converters = Converters[Graph, Value](STORED, fuses=True, device="tosa")
 Convert = Callable[[Graph, Any], Any]
 
 
-class Widened:
+class Widened(Graph):
     """A view of a graph in which operands have the type that arithmetic is done in."""
 
     def __init__(self, graph: Graph) -> None:
+        vars(self).update(vars(graph))
         self._graph = graph
 
     def __getitem__(self, operand: Operand) -> Value:
         return self._graph.widen(self._graph[operand])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._graph, name)
 
 
 _quantized: dict[type[Operation], tuple[Form, Convert, Callable[[Any], bool]]] = {}
