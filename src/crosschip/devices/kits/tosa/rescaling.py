@@ -24,8 +24,10 @@ from crosschip.ops.definition.slots import Fuse
 
 _MULTIPLIER_BITS = 31
 _MAX_SHIFT, _MIN_SHIFT = 62, 2
-_ADDEND_BITS = 20
-"""The number of bits of each of the two parts of a factor of a sum."""
+_FACTOR_BITS = 21
+"""The number of bits of a part of a factor: products with two terms of 8 bits are added."""
+_MIN_BITS = 12
+"""The least number of bits after the point in each of the two parts of a factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,28 +154,21 @@ def rescaled_sum(
     output: Operand,
     fused: Fuse = Fuse.NONE,
 ) -> Value:
-    """Return the sum of int32 terms of at most 9 bits times their ratios, rounded to an output.
+    """Return the sum of two int32 terms of 8 bits times their ratios, rounded to an output.
 
-    Each ratio has two parts of 20 bits, so that all sums are int32 and what they lose is less than
-    2 ** -30 steps.
-
-    Raises:
-        ValueError: a ratio is too large.
+    Each ratio has two parts of at most 21 bits, so that all sums are int32.
     """
-    unit = 2**_ADDEND_BITS
+    bits = _bits([ratio for _, ratio in terms])
+    unit = 2**bits
     high = low = None
     for term, ratio in terms:
-        whole = ratio * unit * unit
-        number = round(whole)
-        upper, lower = divmod(number, unit)
-        if abs(upper) >= 2**21:
-            raise ValueError(f"a ratio of scales of {float(ratio):g} is too large for TOSA")
+        upper, lower = divmod(round(ratio * unit * unit), unit)
         parts = [g.product(term, g.number(part, term)) for part in (upper, lower)]
         high = parts[0] if high is None else g.sum(high, parts[0])
         low = parts[1] if low is None else g.sum(low, parts[1])
     assert high is not None, "there are terms"
     assert low is not None, "there are terms"
-    shift, mask = g.number(_ADDEND_BITS, low), g.number(unit - 1, low)
+    shift, mask = g.number(bits, low), g.number(unit - 1, low)
     high = g.sum(high, _shifted(g, low, shift))
     rest, fraction = g.binary(Op.BITWISE_AND, low, mask), g.binary(Op.BITWISE_AND, high, mask)
     steps = _shifted(g, high, shift)
@@ -184,6 +179,17 @@ def rescaled_sum(
     up_from_half = g.binary(Op.LOGICAL_AND, is_half, g.binary(Op.LOGICAL_OR, inexact, odd))
     up = g.binary(Op.LOGICAL_OR, g.greater(fraction, half), up_from_half)
     return finish(g, g.sum(steps, g.cast(up, DType.INT32)), output, fused)
+
+
+def _bits(ratios: Sequence[Fraction]) -> int:
+    """Return the number of bits after the point in each of the two parts of factors."""
+    whole = math.ceil(max(map(abs, ratios))).bit_length()
+    return min(_FACTOR_BITS - whole, _FACTOR_BITS - 1)
+
+
+def fit_sum(ratios: Sequence[Fraction]) -> bool:
+    """Return whether a sum with these ratios is computed exactly enough by `rescaled_sum`."""
+    return _bits(ratios) >= _MIN_BITS
 
 
 def _shifted(g: Graph, value: Value, shift: Value) -> Value:

@@ -5,6 +5,7 @@ Operators on one tensor of bytes are tables of their results for all bytes.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -22,7 +23,7 @@ from crosschip.devices.kits.tosa.converters.matrix import multiply
 from crosschip.devices.kits.tosa.converters.table import quantized, shape_of
 from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.devices.kits.tosa.integers import BYTE_TYPES, BYTES, bytes_of, scales_of, steps
-from crosschip.devices.kits.tosa.rescaling import rescale, rescaled_sum
+from crosschip.devices.kits.tosa.rescaling import fit_sum, rescale, rescaled_sum
 from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Model, Operand, TensorType
@@ -38,22 +39,15 @@ _PAIR = {"input0": BYTES, "input1": BYTES, "output": BYTES}
 _WEIGHTED = {"input": BYTES, "bias": _BIAS, "output": BYTES}
 
 
-@quantized(arithmetic.Add, form=_PAIR)
-def add(g: Graph, op: arithmetic.Add) -> Value:
-    return _add(g, op, 1)
+def _ratios(op: arithmetic.Add | arithmetic.Sub) -> list[Fraction]:
+    (first,), (second,), (scale,) = map(scales_of, (op.input0, op.input1, op.outputs[0]))
+    return [first / scale, (second if isinstance(op, arithmetic.Add) else -second) / scale]
 
 
-@quantized(arithmetic.Sub, form=_PAIR)
-def sub(g: Graph, op: arithmetic.Sub) -> Value:
-    return _add(g, op, -1)
-
-
-def _add(g: Graph, op: arithmetic.Add | arithmetic.Sub, sign: int) -> Value:
-    (output,), (scale,) = op.outputs, scales_of(op.outputs[0])
-    one, other = g.aligned(steps(g, op.input0), steps(g, op.input1))
-    (first,), (second,) = scales_of(op.input0), scales_of(op.input1)
-    terms = [(one, first / scale), (other, sign * second / scale)]
-    return rescaled_sum(g, terms, output, op.fuse_code)
+@quantized(arithmetic.Add, arithmetic.Sub, form=_PAIR, limit=lambda op: fit_sum(_ratios(op)))
+def add(g: Graph, op: arithmetic.Add | arithmetic.Sub) -> Value:
+    terms = zip(g.aligned(steps(g, op.input0), steps(g, op.input1)), _ratios(op), strict=True)
+    return rescaled_sum(g, list(terms), op.outputs[0], op.fuse_code)
 
 
 @quantized(arithmetic.Mul, form=_PAIR)

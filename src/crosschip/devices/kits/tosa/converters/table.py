@@ -8,7 +8,7 @@ from typing import Any
 from crosschip.devices.kits.tosa.block import Value
 from crosschip.devices.kits.tosa.graph import DTYPES, Graph
 from crosschip.flatbuffer.schemas.tosa import Op
-from crosschip.hal import Converters, Refusal, Rule
+from crosschip.hal import CompileError, Converters, Refusal, Rule
 from crosschip.hal.converters import Form
 from crosschip.ir import ElementType, Operand, Operation
 from crosschip.ir.types import BOOLEANS, FLOATS, HALF_FLOATS
@@ -71,10 +71,17 @@ def quantized_operators() -> frozenset[str]:
 
 
 def convert_quantized(g: Graph, op: Operator) -> list[Value]:
-    """Convert an operation that `supports_quantized`."""
+    """Convert an operation that `supports_quantized`.
+
+    Raises:
+        CompileError: the converter failed; the error names the operation.
+    """
     _, function, _ = _quantized[type(op)]
     (output,) = op.outputs
-    value = g.reshape(function(g, op), shape_of(output))
+    try:
+        value = g.reshape(function(g, op), shape_of(output))
+    except ValueError as error:
+        raise CompileError(f"{op.type} {op.name!r}: {error}", [op]) from error
     return [g.store(value, output.type.element_type)]
 
 
