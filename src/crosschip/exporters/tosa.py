@@ -22,12 +22,11 @@ properties: Mapping[str, str] = {}
 _TOOL = "tosa_reference_model"
 _TOOLS_VARIABLE = "TOSA_TOOLS_BIN_DIR"
 _SECONDS = 3600
-_STORED: Mapping[ElementType, np.dtype[Any]] = {
+_SIGNED: Mapping[ElementType, np.dtype[Any]] = {
     ElementType.UINT8: np.dtype(np.int8),
     ElementType.UINT16: np.dtype(np.int16),
-    ElementType.BFLOAT16: np.dtype("V2"),
 }
-"""The types of arrays in files of element types that have the same bits."""
+"""The types of unsigned integers in files."""
 
 
 def lower(model: Model, properties: Mapping[str, str]) -> Model:
@@ -112,13 +111,13 @@ def _to_file(operand: Operand, array: Array) -> Array:
         if np.any(narrow != array):
             raise DeviceError(f"input {operand.name!r}: has elements beyond int32")
         return narrow
-    stored = _STORED.get(element_type)
+    stored = _SIGNED.get(element_type)
     return array if stored is None else np.ascontiguousarray(array).view(stored)
 
 
 def _from_file(operand: Operand, array: Array) -> Array:
     """Return an output of a file in its type in the model."""
     dtype = operand.type.element_type.dtype
-    if operand.type.element_type in _STORED:
-        return array.view(dtype)
-    return array.astype(dtype, copy=False)
+    # NumPy reads bfloat16 as bytes.
+    has_bits = operand.type.element_type in _SIGNED or array.dtype.kind == "V"
+    return array.view(dtype) if has_bits else array.astype(dtype, copy=False)

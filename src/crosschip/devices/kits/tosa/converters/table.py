@@ -158,7 +158,8 @@ def _complete(function: Convert, narrow: bool) -> Convert:
         result = function(g if narrow else Widened(g), op)
         values = list(result) if isinstance(result, list | tuple) else [result]
         if op.fused is not Fuse.NONE:
-            values[0] = g.clamp(values[0], *op.fused.bounds)
+            wrapped = g.store(values[0], op.outputs[0].type.element_type)
+            values[0] = g.clamp(g.widen(wrapped), *op.fused.bounds)
         return [
             g.store(g.reshape(value, shape_of(output)), output.type.element_type)
             for value, output in zip(values, op.outputs, strict=True)
