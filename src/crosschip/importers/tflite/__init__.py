@@ -48,7 +48,7 @@ def metadata(source: Path | bytes) -> dict[str, str]:
     Raises:
         ModelFileError: the file is missing or damaged.
     """
-    from crosschip.importers.tflite.metadata import read_metadata
+    from crosschip.importers.tflite.file_metadata import read_metadata
 
     return read_metadata(_find(source))
 

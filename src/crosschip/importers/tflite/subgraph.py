@@ -30,6 +30,7 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.budget import spend
+from crosschip.ir.loops import CONDITION, ITERATION
 
 _MAX_DEPTH = 32
 CUSTOM = "custom."
@@ -224,6 +225,32 @@ class Subgraph:
 
     def run_body(self, index: int, types: Sequence[TensorType], name: str) -> Body:
         """Import another subgraph as a separate body, for the types of its inputs."""
+        inner, inputs = self._body(index, types, name)
+        outputs = inner.run(inputs)
+        return Body(name, inputs, inner._builder.operations, outputs, Captures())
+
+    def run_loop_body(
+        self, index: int, condition_index: int, types: Sequence[TensorType], name: str
+    ) -> Body:
+        """Import the body of a loop, which ends with the condition for the next iteration.
+
+        Args:
+            index: the subgraph that maps the state to the next one.
+            condition_index: the subgraph that maps a state to the condition.
+            types: the types of the state.
+            name: the name of the body.
+        """
+        inner, inputs = self._body(index, types, name)
+        outputs = inner.run(inputs)
+        (condition,) = inner.run_subgraph(condition_index, outputs, f"{name}/condition")
+        numbers = [Operand("iteration", ITERATION), Operand("condition", CONDITION)]
+        operations = inner._builder.operations
+        return Body(name, [*numbers, *inputs], operations, [condition, *outputs], Captures())
+
+    def _body(
+        self, index: int, types: Sequence[TensorType], name: str
+    ) -> tuple[Subgraph, list[Operand]]:
+        """Return a subgraph with a builder for itself, and its inputs."""
         builder = Builder(name, used_names=self.shared.operation_names)
         inner = Subgraph(self.shared, index, builder, None, f"{name}/", self._depth + 1)
         if len(inner.inputs) != len(types):
@@ -232,8 +259,7 @@ class Subgraph:
             Operand(inner.name(tensor), type_)
             for tensor, type_ in zip(inner.inputs, types, strict=True)
         ]
-        outputs = inner.run(inputs)
-        return Body(name, inputs, builder.operations, outputs, Captures())
+        return inner, inputs
 
     def read_variable(self, resource: Resource, type_: TensorType) -> Operand:
         """Return the value of a variable.

@@ -272,6 +272,6 @@ def _move_axes_to_attribute(node: NodeProto, constants: Mapping[str, TensorProto
     if not axes:
         return  # older versions then reduce all axes
     del node.input[1:]
-    kept = [a for a in node.attribute if a.name != "noop_with_empty_axes"]
+    others = [a for a in node.attribute if a.name != "noop_with_empty_axes"]
     del node.attribute[:]
-    node.attribute.extend([*kept, helper.make_attribute("axes", axes)])
+    node.attribute.extend([*others, helper.make_attribute("axes", axes)])

@@ -41,7 +41,7 @@ class SignedBytes(Pass):
         fixed = {
             operand
             for operation in model.operations
-            if not isinstance(operation, Operator) or isinstance(operation, _READING_INTEGERS)
+            if _reads_integers(operation)
             for operand in (*operation.inputs, *operation.outputs)
             if operand is not None
         }
@@ -83,8 +83,9 @@ class _SignedOperands:
 
     def operation(self, operation: Operation) -> Operation:
         """Return an operation on int8."""
-        if not isinstance(operation, Operator) or isinstance(operation, _READING_INTEGERS):
+        if _reads_integers(operation):
             return operation
+        assert isinstance(operation, Operator), "others read integers"
         inputs = tuple(o and self._operand(o) for o in operation.inputs)
         outputs = tuple(map(self._operand, operation.outputs))
         if inputs == operation.inputs and outputs == operation.outputs:
@@ -110,6 +111,17 @@ def _declared(operation: Operation) -> tuple[Quantization | None, ...]:
     """Return the declared quantization of each output."""
     declared, count = operation.output_quantization, len(operation.outputs)
     return declared * count if len(declared) == 1 else (*declared, *(None,) * count)[:count]
+
+
+def _reads_integers(operation: Operation) -> bool:
+    """Return whether an operation depends on the integers that represent reals."""
+    if not isinstance(operation, Operator) or isinstance(operation, _READING_INTEGERS):
+        return True
+    tensors = [operand for slot, operand in operation.filled() if not slot.parameter]
+    return any(
+        each.type.element_type is ElementType.UINT8 and each.type.quantization is None
+        for each in (*tensors, *operation.outputs)
+    )
 
 
 def _is_unsigned(operand: Operand) -> bool:

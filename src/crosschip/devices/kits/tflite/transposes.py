@@ -79,13 +79,20 @@ def _moved(
 def _transposition(
     operand: Operand, producers: Mapping[Operand, Operation]
 ) -> tuple[Operand, Order] | None:
-    """Return the input and the axes of the transposition that produces an operand."""
+    """Return the input and the axes of the transpositions that produce an operand."""
+    order: Order | None = None
     before = producers.get(operand)
-    if not isinstance(before, Transpose):
-        return None
-    if before.input.type.quantization != before.outputs[0].type.quantization:
-        return None
-    return before.input, tuple(axis % len(before.perm) for axis in before.perm)
+    while isinstance(before, Transpose) and _moves_elements(before):
+        inner = tuple(axis % len(before.perm) for axis in before.perm)
+        order = inner if order is None else tuple(inner[axis] for axis in order)
+        operand = before.input
+        before = producers.get(operand)
+    return None if order is None else (operand, order)
+
+
+def _moves_elements(transpose: Transpose) -> bool:
+    """Return whether a transposition does not requantize."""
+    return transpose.input.type.quantization == transpose.outputs[0].type.quantization
 
 
 def _elementwise(
@@ -138,7 +145,9 @@ def _is_per_channel(operand: Operand) -> bool:
 def _reduce(g: Graph, op: Any, source: Operand, order: Order) -> Sequence[Operand] | None:
     op_type: type[Operator] = type(op)
     axes = tuple(order[axis] for axis in axes_of(op))
-    output = g.add(op_type, source, axes=axes, keepdim=op.keepdim)
+    (output,) = g.add_all(
+        op_type, source, axes=axes, keepdim=op.keepdim, quantization=op.output_quantization
+    )
     if op.keepdim:
         return [g.add(Transpose, output, order)]
     remaining = [axis for axis in order if axis not in axes]
@@ -178,7 +187,8 @@ def _split(g: Graph, op: Split, source: Operand, order: Order) -> Sequence[Opera
 def _softmax(
     g: Graph, op: Softmax | LogSoftmax, source: Operand, order: Order
 ) -> Sequence[Operand]:
-    output = g.add(type(op), source, axis=order[op.axis % len(order)])
+    axis = order[op.axis % len(order)]
+    (output,) = g.add_all(type(op), source, axis=axis, quantization=op.output_quantization)
     return [g.add(Transpose, output, order)]
 
 

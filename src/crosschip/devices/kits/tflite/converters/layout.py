@@ -169,11 +169,11 @@ def _cropped(g: Graph, op: Pad) -> Operand:
     starts = np.maximum(-sides[:, 0], 0)
     ends = sizes - np.maximum(-sides[:, 1], 0)
     axes = tuple(range(len(sizes)))
-    kept = g.add(
+    inner = g.add(
         Slice, op.input, axes=axes, starts=tuple(starts.tolist()), ends=tuple(ends.tolist())
     )
     pads = tuple(np.maximum(sides, 0).ravel().tolist())
-    return g.add(Pad, kept, pads, mode=op.mode, value=op.value)
+    return g.add(Pad, inner, pads, mode=op.mode, value=op.value)
 
 
 def _is_mirrored(op: Pad) -> bool:

@@ -62,7 +62,7 @@ def top_k(g: Graph, op: TopK) -> tuple[Operand, Operand]:
         perm = [*(a for a in range(rank) if a != axis), axis]
         back = [perm.index(a) for a in range(rank)]
         rows = g.add(Transpose, op.input, perm)
-        found = g.add_all(
+        outputs = g.add_all(
             TopK,
             rows,
             op.k,
@@ -71,7 +71,7 @@ def top_k(g: Graph, op: TopK) -> tuple[Operand, Operand]:
             sorted=op.sorted,
             return_indices_dtype=op.return_indices_dtype,
         )
-        first, second = (g.add(Transpose, each, back) for each in found)
+        first, second = (g.add(Transpose, each, back) for each in outputs)
         return first, second
     if not op.largest:
         negated = g.add(Neg, op.input)
