@@ -50,6 +50,8 @@ _BOUNDARY = {ElementType.UINT8: DType.INT8, ElementType.UINT16: DType.INT16}
 """The types of unsigned inputs and outputs in a file."""
 _FOLDED = {Op.ADD: np.add, Op.SUB: np.subtract, Op.MUL: np.multiply}
 """Operators on constants, which are computed here."""
+_MAX_LIST = 64
+"""The most tensors that an operator takes in level 8K."""
 _WITH_NAN_MODE = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.REDUCE_MAX, Op.REDUCE_MIN})
 _ZERO_POINTS = {Op.NEGATE: 2, Op.MATMUL: 2}
 
@@ -349,6 +351,9 @@ class Graph(Block):
         """Join values along an axis."""
         if len(values) == 1:
             return values[0]
+        if len(values) > _MAX_LIST:
+            groups = [values[at : at + _MAX_LIST] for at in range(0, len(values), _MAX_LIST)]
+            return self.concat([self.concat(group, axis) for group in groups], axis)
         shape = list(values[0].shape)
         shape[axis] = sum(value.shape[axis] for value in values)
         return self.add(Op.CONCAT, values, values[0].dtype, shape, axis=axis)
