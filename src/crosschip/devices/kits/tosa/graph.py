@@ -335,7 +335,7 @@ class Graph(Block):
         starts[axis], sizes[axis] = start, end - start
         return self.slice(value, starts, sizes)
 
-    def every(self, value: Value, axis: int, step: int) -> Value:
+    def strided(self, value: Value, axis: int, step: int) -> Value:
         """Return every `step`-th entry of an axis, from the first."""
         size = value.shape[axis]
         if step == 1 or size == 1:
@@ -387,8 +387,8 @@ class Graph(Block):
         before, after = value.shape[:axis], value.shape[axis + 1 :]
         rows = self.reshape(value, (math.prod(before), value.shape[axis], math.prod(after)))
         numbers = np.broadcast_to(indices.ravel().astype(np.int32), (rows.shape[0], indices.size))
-        found = self.gather_rows(rows, self.constant(numbers, DType.INT32))
-        return self.reshape(found, (*before, *indices.shape, *after))
+        entries = self.gather_rows(rows, self.constant(numbers, DType.INT32))
+        return self.reshape(entries, (*before, *indices.shape, *after))
 
     def matmul(self, one: Value, other: Value, zero_points: Sequence[Value] = ()) -> Value:
         """Multiply [N, H, C] by [N, C, W]; bytes give int32."""

@@ -38,9 +38,9 @@ def gather(g: Graph, op: Gather) -> Value:
     order = (axis, *range(axis), *range(axis + 1, value.rank))
     moved = g.transpose(value, order)
     rows = g.reshape(moved, (1, value.shape[axis], prod(before) * prod(after)))
-    found = g.gather_rows(rows, g.reshape(indices, (1, prod(indices.shape))))
-    spread = g.reshape(found, (prod(indices.shape), prod(before), prod(after)))
-    return g.reshape(g.transpose(spread, (1, 0, 2)), (*before, *indices.shape, *after))
+    entries = g.gather_rows(rows, g.reshape(indices, (1, prod(indices.shape))))
+    rows_of_entries = g.reshape(entries, (prod(indices.shape), prod(before), prod(after)))
+    return g.reshape(g.transpose(rows_of_entries, (1, 0, 2)), (*before, *indices.shape, *after))
 
 
 def _offsets(g: Graph, indices: Value, sizes: tuple[int, ...]) -> Value:

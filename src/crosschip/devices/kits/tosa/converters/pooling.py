@@ -209,6 +209,6 @@ def _window_elements(
         ):
             first = index * dilation
             part = g.part(part, axis, first, first + (count - 1) * stride + 1)
-            part = g.every(part, axis, stride)
+            part = g.strided(part, axis, stride)
         elements.append(part)
     return elements

@@ -123,10 +123,10 @@ def function(g: Graph, op: Any) -> Value:
     signed = op.outputs[0].type.element_type is ElementType.INT8
     entries = results if signed else results.astype(np.int16) - 128
     table = g.constant(entries.astype(np.int8), DType.INT8)
-    found = g.add(Op.TABLE, (value, table), DType.INT8, value.shape)
+    output = g.add(Op.TABLE, (value, table), DType.INT8, value.shape)
     if signed:
-        return found
-    wide = g.cast(found, DType.INT32)
+        return output
+    wide = g.cast(output, DType.INT32)
     return g.sum(wide, g.number(128, wide))
 
 

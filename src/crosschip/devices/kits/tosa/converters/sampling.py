@@ -47,12 +47,12 @@ def roi_align(g: Graph, op: RoiAlign) -> Value:
         offsets = g.sum(
             g.sum(first, g.reshape(start, (count, down, 1))), g.reshape(column, (count, 1, across))
         )
-        found = g.gather_rows(pixels, g.reshape(offsets, (1, count * down * across)))
+        entries = g.gather_rows(pixels, g.reshape(offsets, (1, count * down * across)))
         weights = g.product(
             g.reshape(row_weight, (count, down, 1, 1)),
             g.reshape(column_weight, (count, 1, across, 1)),
         )
-        parts.append(g.product(g.reshape(found, (count, down, across, channels)), weights))
+        parts.append(g.product(g.reshape(entries, (count, down, across, channels)), weights))
     is_mean = op.mode is RoiMode.AVERAGE
     combine, over = (Op.ADD, Op.REDUCE_SUM) if is_mean else (Op.MAXIMUM, Op.REDUCE_MAX)
     samples = reduce(lambda one, other: g.binary(combine, one, other), parts)
@@ -73,9 +73,9 @@ def _corners(
     if not op.aligned:
         extent = g.binary(Op.MAXIMUM, extent, g.number(1, extent))
     steps = (np.arange(op.sampling_ratio) + 0.5) / op.sampling_ratio
-    places = (np.arange(count)[:, None] + steps).astype(np.float32).reshape(1, -1)
+    positions = (np.arange(count)[:, None] + steps).astype(np.float32).reshape(1, -1)
     cell = g.product(extent, g.number(1 / count, extent))
-    coordinates = g.sum(start, g.product(g.constant(places, DType.FP32), cell))
+    coordinates = g.sum(start, g.product(g.constant(positions, DType.FP32), cell))
     inside = g.binary(
         Op.LOGICAL_AND,
         g.greater_equal(coordinates, g.number(-1, coordinates)),

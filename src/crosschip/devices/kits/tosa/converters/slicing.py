@@ -20,5 +20,5 @@ def slice_(g: Graph, op: Slice) -> Value:
         value = g.part(value, axis, first, last + 1)
         if step < 0:
             value = g.reverse(value, axis)
-        value = g.every(value, axis, abs(step))
+        value = g.strided(value, axis, abs(step))
     return value
