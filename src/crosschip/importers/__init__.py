@@ -7,6 +7,7 @@ with the two functions of `Importer`.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -25,7 +26,9 @@ class Importer(Protocol):
     """Interface of an importer's module. Importing the module must be cheap.
 
     A function `metadata`, which returns what a source says about itself as texts by name, is
-    optional; `crosschip info` shows these.
+    optional; `crosschip info` shows these. So are two functions for a framework's objects in
+    memory: `recognizes_object(source)`, which must not import the framework, and
+    `load_object(source, example_inputs, dynamic_shapes)`.
     """
 
     def recognizes(self, source: Source) -> bool:
@@ -41,30 +44,49 @@ class Importer(Protocol):
 
 
 def load(
-    source: str | os.PathLike[str] | bytes | BinaryIO | Any, *, budget: Budget | None = None
+    source: str | os.PathLike[str] | bytes | BinaryIO | Any,
+    *,
+    example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    budget: Budget | None = None,
 ) -> Model:
-    """Import a model from a framework's file, or from a folder that holds one such file.
+    """Import a model from a framework's file or object, or from a folder that holds one such file.
 
     Large weights stay in the file until they are needed. Do not write to the file while the model
     is in use; moving, removing or replacing the file is safe.
 
     Args:
         source: the path of a file or folder; or the content of a file, as bytes, as a file that is
-            open for reading bytes, or as an `onnx.ModelProto`.
+            open for reading bytes, or as an `onnx.ModelProto`; or a `torch.nn.Module` or a
+            `torch.export.ExportedProgram`.
+        example_inputs: for a `torch.nn.Module`: the arguments of its `forward`, as a tuple, or by
+            name.
+        dynamic_shapes: for a `torch.nn.Module`: the dynamic dimensions of its inputs, as
+            `torch.export.export` takes them, or with names in place of `torch.export.Dim`.
         budget: the largest cost of importing; `None` for the default.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
-        InputError: the source has an unsupported type.
+        InputError: the source has an unsupported type, or the example inputs do not fit it.
         ModelFileError: the file does not exist, no importer reads it, or it is damaged.
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
+    importers = _importers()
+    for importer in importers.values():
+        # Importers of other packages need not have the functions for objects.
+        recognizes_object = getattr(importer, "recognizes_object", None)
+        if recognizes_object is not None and recognizes_object(source):
+            with task(f"loading a {type(source).__name__}"), spending(budget):
+                imported = importer.load_object(source, example_inputs, dynamic_shapes)  # type: ignore[attr-defined]
+                return with_overriding(imported)
     content_or_path = _source(source)
     where = str(content_or_path) if isinstance(content_or_path, Path) else "the model in memory"
+    if example_inputs is not None or dynamic_shapes is not None:
+        raise InputError(
+            f"{where}: example_inputs and dynamic_shapes are for a torch.nn.Module; leave them out"
+        )
     if isinstance(content_or_path, Path):
         _check_exists(content_or_path)
-    entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
-    importers = {entry.name: cast(Importer, entry.load()) for entry in entries}
     matching = {name: i for name, i in importers.items() if i.recognizes(content_or_path)}
     if len(matching) > 1:
         raise ModelFileError(f"{where}: has models for {' and '.join(matching)}; name the file")
@@ -83,7 +105,8 @@ def load(
     _check_format(content_or_path, where)
     raise ModelFileError(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
-        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx file, or a folder with one of them"
+        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx, a .pt2 file, or a folder with one "
+        f"of them"
     )
 
 
@@ -97,13 +120,18 @@ def file_metadata(source: str | os.PathLike[str] | bytes) -> dict[str, str]:
         ModelFileError: no importer reads it, or it is damaged.
     """
     content_or_path = _source(source)
-    for entry in sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name):
-        importer = entry.load()
+    for importer in _importers().values():
         if importer.recognizes(content_or_path):
             # Importers of other packages need not have the function.
             read = getattr(importer, "metadata", None)
             return {} if read is None else dict(read(content_or_path))
     raise ModelFileError(f"{source!r}: is not a model file that an importer knows")
+
+
+def _importers() -> dict[str, Importer]:
+    """Return the importers by name, in alphabetic order."""
+    entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
+    return {entry.name: cast(Importer, entry.load()) for entry in entries}
 
 
 def _check_format(source: Source, where: str) -> None:
@@ -144,7 +172,7 @@ def _source(source: Any) -> Source:
         raise InputError(f"the {type(source).__name__} that was given {foreign_format.sentence()}")
     raise InputError(
         f"{source!r} is no model; give a path, bytes, a file that is open for reading bytes, "
-        f"or an onnx.ModelProto"
+        f"an onnx.ModelProto, or a torch.nn.Module"
     )
 
 

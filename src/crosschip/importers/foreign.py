@@ -129,19 +129,6 @@ FORMATS = (
         classes=frozenset({("torch", "ScriptModule"), ("torch", "ScriptFunction")}),
     ),
     Format(
-        "an exported program of PyTorch",
-        "`.pt2`",
-        conversion='torch.onnx.export(torch.export.load("MODEL"), f="model.onnx", dynamo=True)',
-        matches=lambda content: (
-            b"archive_format" in content.tail or b"serialized_exported_program" in content.tail
-        ),
-    ),
-    Format(
-        "an exported program of PyTorch in memory",
-        conversion='torch.onnx.export(program, f="model.onnx", dynamo=True)',
-        classes=frozenset({("torch", "ExportedProgram")}),
-    ),
-    Format(
         "a checkpoint of PyTorch",
         "`.pt`, `.pth`, `.bin`",
         reason="it holds weights and no network",
@@ -151,12 +138,6 @@ FORMATS = (
             b"/data.pkl" in content.tail
             or (content.suffix in (".pt", ".pth", ".bin") and content.head[:1] == b"\x80")
         ),
-    ),
-    Format(
-        "a module of PyTorch",
-        conversion=_PYTORCH_EXPORT,
-        advice="`example` is a tensor like its input",
-        classes=frozenset({("torch", "Module")}),
     ),
     Format(
         "a file of weights in the safetensors format",

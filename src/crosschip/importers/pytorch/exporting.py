@@ -1,0 +1,183 @@
+"""Export of modules and exported programs of PyTorch to ONNX in memory, and import of that."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from crosschip.importers.onnx.graph import load_model
+from crosschip.ir import InputError, Model, UnsupportedError
+from crosschip.ir.errors import install_command
+
+_EXTERNAL_BYTES = 2**10
+"""Larger weights are handed over beside the ONNX model, which cannot exceed two gigabytes."""
+
+_REASON_CHARACTERS = 500
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def import_object(
+    source: Any, example_inputs: Sequence[Any] | Mapping[str, Any] | None, dynamic_shapes: Any
+) -> Model:
+    """Import a module or an exported program; see `crosschip.importers.pytorch.load_object`."""
+    import torch
+
+    if isinstance(source, torch.export.ExportedProgram):
+        if example_inputs is not None or dynamic_shapes is not None:
+            raise InputError(
+                "example_inputs and dynamic_shapes are for modules; a program was exported with its"
+            )
+        return import_program(source, "model", "the exported program")
+    name = type(source).__name__
+    where = f"the {name} that was given"
+    if example_inputs is None:
+        raise InputError(
+            f"{where} is a module of PyTorch, which is exported with example inputs; pass its "
+            f"arguments: crosschip.load(model, example_inputs=(x,))"
+        )
+    args, kwargs = _arguments(source, example_inputs, where)
+    with _in_evaluation_mode(source):
+        exported = _export(source, where, args=args, kwargs=kwargs, dynamic_shapes=dynamic_shapes)
+    return _import_exported(exported, name, where)
+
+
+def import_program(program: Any, name: str, where: str) -> Model:
+    """Import an exported program.
+
+    Args:
+        program: a `torch.export.ExportedProgram`.
+        name: the name of the model.
+        where: names the program in errors.
+
+    Raises:
+        UnsupportedError: the program uses operators that cannot be expressed, or changes its inputs
+            or buffers.
+    """
+    return _import_exported(_export(program, where), name, where)
+
+
+def _arguments(
+    module: Any, example_inputs: Sequence[Any] | Mapping[str, Any], where: str
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the example inputs as positional and named arguments of `forward`.
+
+    Raises:
+        InputError: `forward` does not take them.
+    """
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    if isinstance(example_inputs, Mapping):
+        kwargs = dict(example_inputs)
+    elif isinstance(example_inputs, tuple | list):
+        args = tuple(example_inputs)
+    else:
+        args = (example_inputs,)
+    try:
+        inspect.signature(module.forward).bind(*args, **kwargs)
+    except TypeError as error:
+        raise InputError(f"{where}: example_inputs do not fit its forward: {error}") from None
+    return args, kwargs
+
+
+@contextmanager
+def _in_evaluation_mode(module: Any) -> Iterator[None]:
+    """Switch a module to evaluation mode, and each of its modules back at the end."""
+    training = [each for each in module.modules() if each.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for each in training:
+            each.training = True
+
+
+def _export(source: Any, where: str, **options: Any) -> Any:
+    """Return a module or program as a `torch.onnx.ONNXProgram`.
+
+    Raises:
+        UnsupportedError: PyTorch cannot export it, or `onnxscript` is not installed.
+    """
+    import torch
+
+    try:
+        with quiet():
+            return torch.onnx.export(source, dynamo=True, verbose=False, **options)
+    except ImportError as error:
+        raise UnsupportedError(
+            f"{where}: PyTorch's exporter to ONNX needs {error.name}: {install_command('torch')}"
+        ) from None
+    # PyTorch's exporters raise errors of all types, those of the module's own code among them.
+    except Exception as error:
+        raise UnsupportedError(f"{where}: PyTorch cannot export it: {_reason(error)}") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress the warnings and log messages of PyTorch's exporters, which are for their makers."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first cause of an exporter's error in a line."""
+    while (cause := error.__cause__) is not None:
+        error = cause
+    lines = _COLOR.sub("", str(error)).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {' '.join(map(str.strip, lines))}"[:_REASON_CHARACTERS]
+
+
+def _import_exported(exported: Any, name: str, where: str) -> Model:
+    """Import a `torch.onnx.ONNXProgram`."""
+    import onnx_ir
+
+    _check_mutations(exported.exported_program.graph_signature, where)
+    graph = exported.model.graph
+    graph.name = name
+    _rename_outputs(graph, exported.exported_program)
+    external = {}
+    for key, value in graph.initializers.items():
+        tensor = value.const_value
+        if tensor.nbytes > _EXTERNAL_BYTES:
+            external[key] = tensor.tobytes()
+            value.const_value = onnx_ir.ExternalTensor(
+                key, 0, len(external[key]), tensor.dtype, shape=tensor.shape, name=key
+            )
+    content = onnx_ir.to_proto(exported.model).SerializeToString()
+    return load_model(content, where, external)
+
+
+def _check_mutations(signature: Any, where: str) -> None:
+    """Raise an `UnsupportedError` if a program changes its inputs or buffers."""
+    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
+    if changed:
+        raise UnsupportedError(
+            f"{where}: its forward changes {', '.join(map(repr, changed))} in place, which would "
+            f"be lost; return the new values as outputs"
+        )
+
+
+def _rename_outputs(graph: Any, program: Any) -> None:
+    """Name the outputs of a module that returns a dictionary by its keys."""
+    specification = program.call_spec.out_spec
+    structure = specification.unflatten(range(specification.num_leaves))
+    if not isinstance(structure, Mapping) or len(graph.outputs) != specification.num_leaves:
+        return
+    names = {index: str(key) for key, index in structure.items() if isinstance(index, int)}
+    used = {value.name for value in graph.inputs} | set(graph.initializers)
+    for index, output in enumerate(graph.outputs):
+        if index in names and names[index] not in used:
+            output.name = names[index]
