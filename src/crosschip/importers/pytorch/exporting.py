@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from crosschip.importers.onnx.graph import load_model
+from crosschip.importers.pytorch.recurrence import dynamic_steps
 from crosschip.ir import InputError, Model, UnsupportedError
 from crosschip.ir.errors import install_command
 
 _EXTERNAL_BYTES = 2**10
 """Larger weights are handed over beside the ONNX model, which cannot exceed two gigabytes."""
 
+_LOGGERS = ("onnx_ir", "onnxscript", "torch.export", "torch.onnx")
 _REASON_CHARACTERS = 500
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -42,8 +44,8 @@ def import_object(
         )
     args, kwargs = _arguments(source, example_inputs, where)
     with _in_evaluation_mode(source):
-        exported = _export(source, where, args=args, kwargs=kwargs, dynamic_shapes=dynamic_shapes)
-    return _import_exported(exported, name, where)
+        exported = export_module(source, where, args, kwargs, dynamic_shapes)
+    return import_exported(exported, name, where)
 
 
 def import_program(program: Any, name: str, where: str) -> Model:
@@ -58,7 +60,7 @@ def import_program(program: Any, name: str, where: str) -> Model:
         UnsupportedError: the program uses operators that cannot be expressed, or changes its inputs
             or buffers.
     """
-    return _import_exported(_export(program, where), name, where)
+    return import_exported(export_program(program, where), name, where)
 
 
 def _arguments(
@@ -96,17 +98,90 @@ def _in_evaluation_mode(module: Any) -> Iterator[None]:
             each.training = True
 
 
-def _export(source: Any, where: str, **options: Any) -> Any:
-    """Return a module or program as a `torch.onnx.ONNXProgram`.
+def export_module(
+    module: Any,
+    where: str,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    dynamic_shapes: Any,
+) -> Any:
+    """Return a module as a `torch.onnx.ONNXProgram`.
+
+    Args:
+        module: in evaluation mode.
+        where: names the module in errors.
+        args: positional arguments of its `forward`.
+        kwargs: further arguments by name.
+        dynamic_shapes: as for `crosschip.load`.
 
     Raises:
         UnsupportedError: PyTorch cannot export it, or `onnxscript` is not installed.
     """
+    shapes = _without_names(dynamic_shapes)
+    with _exporting(where):
+        program = _capture(module, args, dict(kwargs), shapes)
+        return _translate(program, dynamic_shapes)
+
+
+def export_program(program: Any, where: str) -> Any:
+    """Return a `torch.export.ExportedProgram` as a `torch.onnx.ONNXProgram`.
+
+    Raises:
+        UnsupportedError: PyTorch cannot export it, or `onnxscript` is not installed.
+    """
+    with _exporting(where):
+        return _translate(program, None)
+
+
+def _without_names(dynamic_shapes: Any) -> Any:
+    """Return dynamic shapes as `torch.export.export` takes them, without names of dimensions."""
+    import torch
+
+    if isinstance(dynamic_shapes, str):
+        return torch.export.Dim.DYNAMIC
+    if isinstance(dynamic_shapes, Mapping):
+        return {key: _without_names(value) for key, value in dynamic_shapes.items()}
+    if isinstance(dynamic_shapes, tuple | list):
+        return type(dynamic_shapes)(map(_without_names, dynamic_shapes))
+    return dynamic_shapes
+
+
+def _capture(module: Any, args: tuple[Any, ...], kwargs: Any, dynamic_shapes: Any) -> Any:
+    """Return a module as a `torch.export.ExportedProgram`."""
+    import torch
+
+    options = {"kwargs": kwargs, "dynamic_shapes": dynamic_shapes}
+    # The tracer that interprets Python's bytecode takes some modules that the usual one does not.
+    try:
+        return torch.export.export(module, args, strict=False, **options)
+    except Exception as error:
+        try:
+            return torch.export.export(module, args, strict=True, **options)
+        except Exception:
+            raise error from None
+
+
+def _translate(program: Any, dynamic_shapes: Any) -> Any:
+    """Return an exported program as a `torch.onnx.ONNXProgram` with names of dimensions."""
+    import torch
+
+    return torch.onnx.export(program, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False)
+
+
+@contextmanager
+def _exporting(where: str) -> Iterator[None]:
+    """Prepare PyTorch for an export, and translate its errors.
+
+    Raises:
+        UnsupportedError: the export failed.
+    """
     import torch
 
     try:
-        with quiet():
-            return torch.onnx.export(source, dynamo=True, verbose=False, **options)
+        # Dimensions may have the size 0 or 1 unless the module tells them apart.
+        sizes = torch.fx.experimental._config.patch(backed_size_oblivious=True)
+        with quiet(), sizes, dynamic_steps():
+            yield
     except ImportError as error:
         raise UnsupportedError(
             f"{where}: PyTorch's exporter to ONNX needs {error.name}: {install_command('torch')}"
@@ -119,7 +194,7 @@ def _export(source: Any, where: str, **options: Any) -> Any:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress the warnings and log messages of PyTorch's exporters, which are for their makers."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript")]
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
@@ -140,11 +215,12 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(map(str.strip, lines))}"[:_REASON_CHARACTERS]
 
 
-def _import_exported(exported: Any, name: str, where: str) -> Model:
+def import_exported(exported: Any, name: str, where: str) -> Model:
     """Import a `torch.onnx.ONNXProgram`."""
     import onnx_ir
 
     _check_mutations(exported.exported_program.graph_signature, where)
+    _check_recurrence(exported.exported_program.graph, where)
     graph = exported.model.graph
     graph.name = name
     _rename_outputs(graph, exported.exported_program)
@@ -168,6 +244,14 @@ def _check_mutations(signature: Any, where: str) -> None:
             f"{where}: its forward changes {', '.join(map(repr, changed))} in place, which would "
             f"be lost; return the new values as outputs"
         )
+
+
+def _check_recurrence(graph: Any, where: str) -> None:
+    """Raise an `UnsupportedError` if the shapes of a recurrent operator took its place."""
+    import torch
+
+    if graph.find_nodes(op="call_function", target=torch.ops.aten.new_empty.default):
+        raise UnsupportedError(f"{where}: has elements that are not initialized")
 
 
 def _rename_outputs(graph: Any, program: Any) -> None:
