@@ -19,6 +19,9 @@ _TAIL_BYTES = 2**20
 """The number of bytes at the end of a ZIP file that are searched for the members' names."""
 
 _ZIP = b"PK\x03\x04"
+_EXPORTED_PROGRAM = b"/archive_format"
+"""The name of a member of PyTorch's `.pt2` files, which hold other archives."""
+
 _PYTORCH_EXPORT = 'torch.onnx.export(model.eval(), (example,), "model.onnx", dynamo=True)'
 _TF2ONNX = "pip install tf2onnx && python -m tf2onnx.convert"
 
@@ -220,6 +223,8 @@ def format_of_file(source: Path | bytes) -> Format | None:
             (candidate for candidate in FORMATS if _has_member(source, candidate.members)), None
         )
     content = _content(source)
+    if _EXPORTED_PROGRAM in content.tail:  # whose importer has said what is wrong
+        return None
     return next((candidate for candidate in FORMATS if candidate.matches(content)), None)
 
 

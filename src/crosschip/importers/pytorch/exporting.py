@@ -224,6 +224,7 @@ def import_exported(exported: Any, name: str, where: str) -> Model:
     graph = exported.model.graph
     graph.name = name
     _rename_outputs(graph, exported.exported_program)
+    _rename_transposed(graph, exported.exported_program.state_dict)
     external = {}
     for key, value in graph.initializers.items():
         tensor = value.const_value
@@ -252,6 +253,30 @@ def _check_recurrence(graph: Any, where: str) -> None:
 
     if graph.find_nodes(op="call_function", target=torch.ops.aten.new_empty.default):
         raise UnsupportedError(f"{where}: has elements that are not initialized")
+
+
+def _rename_transposed(graph: Any, weights: Mapping[str, Any]) -> None:
+    """Name matrices after the weights of float32 that PyTorch's exporter transposed."""
+    import torch
+
+    by_shape: dict[tuple[int, ...], dict[str, Any]] = {}
+    for name, weight in weights.items():
+        is_matrix = weight.ndim == 2 and weight.dtype == torch.float32
+        if is_matrix and name not in graph.initializers:
+            transposed = by_shape.setdefault(tuple(weight.shape[::-1]), {})
+            transposed[name] = weight.detach().cpu().numpy().T
+    for value in list(graph.initializers.values()):
+        tensor = value.const_value
+        candidates = by_shape.get(tuple(tensor.shape), {})
+        if not candidates or value.name in weights or tensor.dtype.name != "FLOAT":
+            continue
+        matrix = tensor.numpy()
+        for name, candidate in candidates.items():
+            # Comparing a row first is faster: most matrices differ in it.
+            if (candidate[:1] == matrix[:1]).all() and (candidate == matrix).all():
+                value.name = f"{name}.transposed"
+                del candidates[name]
+                break
 
 
 def _rename_outputs(graph: Any, program: Any) -> None:
