@@ -39,7 +39,7 @@ def test_a_module_keeps_names_weights_and_mode(capfd: pytest.CaptureFixture[str]
 
     module = Net()
     module.layer.eval()
-    x, scale = torch.randn(2, 4), torch.tensor(2.0)
+    x, scale = torch.randn(2, 5, 4), torch.tensor(2.0)
     model = crosschip.load(
         module,
         example_inputs={"x": x, "scale": scale},
@@ -49,7 +49,7 @@ def test_a_module_keeps_names_weights_and_mode(capfd: pytest.CaptureFixture[str]
     assert (captured.out, captured.err) == ("", "")
     assert [each.training for each in (module, module.layer, module.drop)] == [True, False, True]
     assert model.name == "Net"
-    assert str(model.inputs["x"].type) == "float32[batch, 4]"
+    assert str(model.inputs["x"].type) == "float32[batch, 5, 4]"
     assert list(model.inputs) == ["x", "scale"]
     assert list(model.outputs) == ["scores", "last"]
     expected = module.layer.weight.detach().numpy().copy()
@@ -63,9 +63,9 @@ def test_a_module_keeps_names_weights_and_mode(capfd: pytest.CaptureFixture[str]
     with torch.no_grad():
         module.layer.weight.zero_()
     with crosschip.compile(model, "reference", cache=False) as compiled:
-        outputs = compiled.run({"x": torch.ones(5, 4), "scale": scale})
+        outputs = compiled.run({"x": torch.ones(3, 5, 4), "scale": scale})
     reference = 2 * (expected.sum(1) + module.layer.bias.detach().numpy())
-    np.testing.assert_allclose(outputs["scores"], np.tile(reference, (5, 1)), rtol=1e-5)
+    np.testing.assert_allclose(outputs["scores"], np.tile(reference, (3, 5, 1)), rtol=1e-5)
 
 
 def test_a_program_in_memory_and_in_a_file(tmp_path: Path) -> None:
