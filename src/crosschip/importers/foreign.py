@@ -107,15 +107,35 @@ FORMATS = (
     Format(
         "a Keras model",
         "`.keras`, `.h5`",
-        conversion='keras.models.load_model("MODEL").export("model.onnx", format="onnx")',
+        advice="load it in Python with KERAS_BACKEND=torch in the environment; `example` is a "
+        "tensor like its input",
+        conversion='crosschip.load(keras.models.load_model("MODEL"), example_inputs=(example,))',
         matches=lambda content: (
             b"model.weights.h5" in content.tail or content.head.startswith(b"\x89HDF\r\n\x1a\n")
         ),
     ),
     Format(
-        "a Keras model in memory",
+        "a Keras model in memory, with another backend than PyTorch",
         conversion='model.export("model.onnx", format="onnx")',
         classes=frozenset({("keras", "Model"), ("tf_keras", "Model"), ("tensorflow", "Model")}),
+    ),
+    Format(
+        "a function of JAX",
+        advice="pip install jax2onnx; the list has the shape of each argument, with names for "
+        "dynamic sizes",
+        conversion='crosschip.load(jax2onnx.to_onnx(function, [("batch", 4)]))',
+        classes=frozenset(
+            {("jaxlib", "PjitFunction"), ("jax", "Exported"), ("flax", "Module")},
+        ),
+    ),
+    Format(
+        "a StableHLO module, as JAX and PyTorch/XLA write it",
+        "`.mlir`, `.mlirbc`, `.stablehlo`",
+        advice="give the ONNX model of the function that it was made from, in JAX like this",
+        conversion='onnx.save(jax2onnx.to_onnx(function, [("batch", 4)]), "model.onnx")',
+        matches=lambda content: (
+            content.head.startswith(b"ML\xefR") or b"stablehlo." in content.head
+        ),
     ),
     Format(
         "a TorchScript module",
@@ -192,6 +212,14 @@ FORMATS = (
         conversion=_PYTORCH_EXPORT,
         matches=lambda content: content.suffix == ".mlmodel",
         members=("Data/com.apple.CoreML",),
+    ),
+    Format(
+        "a model of MindSpore",
+        "`.ms`, `.mindir`",
+        advice="export the network that it was made from, in MindSpore like this; `example` is a "
+        "tensor like its input",
+        conversion='mindspore.export(network, example, file_name="model", file_format="ONNX")',
+        matches=lambda content: content.head[4:7] == b"MSL" or content.suffix in (".ms", ".mindir"),
     ),
     Format(
         "a file of Paddle parameters",
