@@ -82,6 +82,21 @@ ROWS = real("batch", 8)
 BATCHES_FIRST = {"batch_first": True}
 LAYER: Mapping[str, Any] = {"dim_feedforward": 32, **BATCHES_FIRST}
 
+
+def _self_attention(nn: Any) -> Any:
+    """Return attention of a text to itself, which PyTorch fuses where gradients are disabled."""
+
+    class SelfAttention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = nn.MultiheadAttention(16, 4, **BATCHES_FIRST)
+
+        def forward(self, x: Any) -> Any:
+            return self.attention(x, x, x, need_weights=False)[0]
+
+    return SelfAttention()
+
+
 MODULES: Mapping[str, Case] = {
     "Linear": Case(lambda nn: nn.Linear(8, 5), [ROWS]),
     "Bilinear": Case(lambda nn: nn.Bilinear(8, 8, 5), [ROWS, ROWS]),
@@ -99,6 +114,7 @@ MODULES: Mapping[str, Case] = {
     "MultiheadAttention": Case(
         lambda nn: nn.MultiheadAttention(16, 4, **BATCHES_FIRST), [TARGET, TEXT, TEXT]
     ),
+    "SelfAttention": Case(_self_attention, [TEXT]),
     "TransformerEncoderLayer": Case(
         lambda nn: nn.TransformerEncoderLayer(16, 2, norm_first=True, **LAYER), [TEXT]
     ),

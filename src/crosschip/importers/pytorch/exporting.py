@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from crosschip.importers.onnx.graph import load_model
+from crosschip.importers.pytorch.attention import decompositions
 from crosschip.importers.pytorch.recurrence import dynamic_steps
 from crosschip.ir import InputError, Model, UnsupportedError
 from crosschip.ir.errors import install_command
@@ -165,6 +166,9 @@ def _translate(program: Any, dynamic_shapes: Any) -> Any:
     """Return an exported program as a `torch.onnx.ONNXProgram` with names of dimensions."""
     import torch
 
+    fused = decompositions()
+    if any(node.target in fused for node in program.graph.nodes):
+        program = program.run_decompositions(dict(fused))
     return torch.onnx.export(program, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False)
 
 
