@@ -155,6 +155,7 @@ def test_gradients_are_pytorchs() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_changed_weights_are_used() -> None:
     import torch
 

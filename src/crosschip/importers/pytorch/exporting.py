@@ -8,11 +8,13 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from crosschip.importers.onnx.graph import load_model
 from crosschip.importers.pytorch.attention import decompositions
-from crosschip.importers.pytorch.recurrence import dynamic_steps
+from crosschip.importers.pytorch.recurrence import dynamic_steps, replaced
 from crosschip.ir import InputError, Model, UnsupportedError
 from crosschip.ir.errors import install_command
 
@@ -184,7 +186,7 @@ def _exporting(where: str) -> Iterator[None]:
     try:
         # Dimensions may have the size 0 or 1 unless the module tells them apart.
         sizes = torch.fx.experimental._config.patch(backed_size_oblivious=True)
-        with quiet(), sizes, dynamic_steps():
+        with quiet(), sizes, dynamic_steps(), _functions_parsed_once():
             yield
     except ImportError as error:
         raise UnsupportedError(
@@ -193,6 +195,31 @@ def _exporting(where: str) -> Iterator[None]:
     # PyTorch's exporters raise errors of all types, those of the module's own code among them.
     except Exception as error:
         raise UnsupportedError(f"{where}: PyTorch cannot export it: {_reason(error)}") from error
+
+
+@contextmanager
+def _functions_parsed_once() -> Iterator[None]:
+    """Have the exporter parse its library of ONNX functions once per process, not per export.
+
+    That takes most of the time of small exports.
+    """
+    from torch.onnx._internal.exporter import _registration
+
+    # Another release of PyTorch may lack these names: it parses the library as usual.
+    name = getattr(getattr(_registration, "onnxscript_apis", None), "_name", None)
+    library = None if name is None else import_module(name)
+    if not hasattr(library, "get_torchlib_ops"):
+        yield
+        return
+    functions = _parsed_functions(library)
+    with replaced(vars(library), "get_torchlib_ops", lambda: functions):
+        yield
+
+
+@cache
+def _parsed_functions(library: Any) -> Sequence[Any]:
+    functions: Sequence[Any] = library.get_torchlib_ops()
+    return functions
 
 
 @contextmanager

@@ -20,16 +20,16 @@ def dynamic_steps() -> Iterator[None]:
     key = torch._C.DispatchKey.CompositeImplicitAutograd
     # One is for tracing, the other for tensors without elements.
     with (
-        _replaced(lstm.py_kernels, key, _infer_lstm),
-        _replaced(gru.py_kernels, key, _infer_gru),
-        _replaced(torch._decomp.decomposition_table, lstm, _infer_lstm),
-        _replaced(torch._decomp.decomposition_table, gru, _infer_gru),
+        replaced(lstm.py_kernels, key, _infer_lstm),
+        replaced(gru.py_kernels, key, _infer_gru),
+        replaced(torch._decomp.decomposition_table, lstm, _infer_lstm),
+        replaced(torch._decomp.decomposition_table, gru, _infer_gru),
     ):
         yield
 
 
 @contextmanager
-def _replaced(table: dict[Any, Any], key: Any, value: Any) -> Iterator[None]:
+def replaced(table: dict[Any, Any], key: Any, value: Any) -> Iterator[None]:
     """Replace an entry of a table, and restore it at the end."""
     missing = object()
     previous = table.get(key, missing)
