@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import re
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,9 @@ _EXTERNAL_BYTES = 2**10
 
 _LOGGERS = ("onnx_ir", "onnxscript", "torch.export", "torch.onnx")
 _REASON_CHARACTERS = 500
+_exports = threading.RLock()
+"""PyTorch's exporters, and the changes to them here, are for one thread at a time."""
+
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -186,7 +190,7 @@ def _exporting(where: str) -> Iterator[None]:
     try:
         # Dimensions may have the size 0 or 1 unless the module tells them apart.
         sizes = torch.fx.experimental._config.patch(backed_size_oblivious=True)
-        with quiet(), sizes, dynamic_steps(), _functions_parsed_once():
+        with _exports, quiet(), sizes, dynamic_steps(), _functions_parsed_once():
             yield
     except ImportError as error:
         raise UnsupportedError(
