@@ -7,7 +7,7 @@ with the two functions of `Importer`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -26,9 +26,7 @@ class Importer(Protocol):
     """Interface of an importer's module. Importing the module must be cheap.
 
     A function `metadata`, which returns what a source says about itself as texts by name, is
-    optional; `crosschip info` shows these. So are two functions for a framework's objects in
-    memory: `recognizes_object(source)`, which must not import the framework, and
-    `load_object(source, example_inputs, dynamic_shapes)`.
+    optional; `crosschip info` shows these.
     """
 
     def recognizes(self, source: Source) -> bool:
@@ -39,6 +37,26 @@ class Importer(Protocol):
 
         Raises:
             ModelFileError: the file is damaged or incomplete; the message names the file.
+            UnsupportedError: the model uses operators or variants that cannot be expressed.
+        """
+
+
+class ObjectImporter(Importer, Protocol):
+    """Interface of an importer's module that also takes a framework's objects in memory."""
+
+    def recognizes_object(self, source: object) -> bool:
+        """Return whether this importer takes an object, without importing the framework."""
+
+    def load_object(
+        self,
+        source: object,
+        example_inputs: Sequence[Any] | Mapping[str, Any] | None,
+        dynamic_shapes: Any,
+    ) -> Model:
+        """Import the model; see `load` for the arguments.
+
+        Raises:
+            InputError: the example inputs are missing or do not fit the object.
             UnsupportedError: the model uses operators or variants that cannot be expressed.
         """
 
@@ -72,13 +90,11 @@ def load(
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
     importers = _importers()
-    for importer in importers.values():
-        # Importers of other packages need not have the functions for objects.
-        recognizes_object = getattr(importer, "recognizes_object", None)
-        if recognizes_object is not None and recognizes_object(source):
-            with task(f"loading a {type(source).__name__}"), spending(budget):
-                imported = importer.load_object(source, example_inputs, dynamic_shapes)  # type: ignore[attr-defined]
-                return with_overriding(imported)
+    object_importer = _object_importer(importers.values(), source)
+    if object_importer is not None:
+        with task(f"loading a {type(source).__name__}"), spending(budget):
+            model = object_importer.load_object(source, example_inputs, dynamic_shapes)
+            return with_overriding(model)
     content_or_path = _source(source)
     where = str(content_or_path) if isinstance(content_or_path, Path) else "the model in memory"
     if example_inputs is not None or dynamic_shapes is not None:
@@ -132,6 +148,16 @@ def _importers() -> dict[str, Importer]:
     """Return the importers by name, in alphabetic order."""
     entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
     return {entry.name: cast(Importer, entry.load()) for entry in entries}
+
+
+def _object_importer(importers: Iterable[Importer], source: object) -> ObjectImporter | None:
+    """Return the importer of an object; `None` if none takes it."""
+    for importer in importers:
+        if hasattr(importer, "recognizes_object"):
+            candidate = cast(ObjectImporter, importer)
+            if candidate.recognizes_object(source):
+                return candidate
+    return None
 
 
 def _check_format(source: Source, where: str) -> None:
