@@ -10,8 +10,9 @@ import json
 import math
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,13 @@ _CHANGES = 4
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What ONNX Runtime computes, and how sure that is.
+    """What ONNX Runtime computes, or LiteRT from its own files, and how sure that is.
 
     Attributes:
         arrays: of all outputs, in order; what is no tensor is taken apart.
-        spreads: for each array, how far ONNX Runtime lies from it without graph optimizations, or
-            with weights and inputs changed in their last digits, measured as `difference` does.
+        spreads: for each array, how far the engine lies from it without graph optimizations
+            (LiteRT: with its delegate), or with weights and inputs changed in their last digits,
+            measured as `difference` does.
         openvino: how far OpenVINO lies from it when it reads the file; `None` if it does not.
     """
 
@@ -69,9 +71,8 @@ class Expected:
 
 def path_of(entry: Entry) -> Path:
     """Where the answer is written down; another one if the file or the inputs change."""
-    import onnxruntime
-
-    told = f"{entry}{entry.file.stat().st_size}{onnxruntime.__version__}"
+    engine = "ai-edge-litert" if entry.file.suffix == ".tflite" else "onnxruntime"
+    told = f"{entry}{entry.file.stat().st_size}{version(engine)}"
     return FOLDER / "expected" / f"{entry.name}-{zlib.crc32(told.encode()):08x}.npz"
 
 
@@ -89,12 +90,10 @@ def main(name: str) -> None:
 
     entry = entry_called(name)
     inputs = inputs_of(entry)
-    arrays = _answer(entry.file, inputs)
-    others = [_answer(entry.file, inputs, optimized=False)]
-    for seed in range(_CHANGES):
-        random = np.random.default_rng(seed)
-        changed = {name: _changed(array, random) for name, array in inputs.items()}
-        others.append(_answer(_with_changed_weights(entry.file, random), changed))
+    is_lite = entry.file.suffix == ".tflite"
+    arrays, *others = list(
+        _lite_answers(entry.file, inputs) if is_lite else _answers(entry.file, inputs)
+    )
     spreads = [max(apart) for apart in zip(*(difference(o, arrays) for o in others), strict=True)]
     told: dict[str, Any] = {"spreads": spreads, "openvino": None}
     _write(path_of(entry), arrays, told)
@@ -104,6 +103,27 @@ def main(name: str) -> None:
         print(str(error).strip().splitlines()[0])
         return
     _write(path_of(entry), arrays, told)
+
+
+def _answers(path: Path, inputs: Mapping[str, Array]) -> Iterator[list[Array]]:
+    """ONNX Runtime's answer, then answers that may as well be right."""
+    yield _answer(path, inputs)
+    yield _answer(path, inputs, optimized=False)
+    for seed in range(_CHANGES):
+        random = np.random.default_rng(seed)
+        changed = {name: _changed(array, random) for name, array in inputs.items()}
+        yield _answer(_with_changed_weights(path, random), changed)
+
+
+def _lite_answers(path: Path, inputs: Mapping[str, Array]) -> Iterator[list[Array]]:
+    """The answer of LiteRT's reference kernels, then answers that may as well be right."""
+    from corpus import litert
+
+    yield litert.answer(path, inputs)
+    yield litert.answer(path, inputs, delegated=True)
+    for seed in range(_CHANGES):
+        random = np.random.default_rng(seed)
+        yield litert.answer(path, {name: _changed(each, random) for name, each in inputs.items()})
 
 
 def _write(path: Path, arrays: Sequence[Array], told: Mapping[str, Any]) -> None:

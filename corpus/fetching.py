@@ -87,11 +87,18 @@ def _join(paths: Sequence[PurePosixPath], opens: Sequence[Open], target: Path) -
     """Write files one after the other, each from the first archive that has it."""
     with target.open("wb") as written:
         for path in paths:
-            found = next(filter(None, (open(str(path)) for open in opens)), None)
+            found = next(filter(None, (_open(open, str(path)) for open in opens)), None)
             if found is None:
                 raise KeyError(f"there is no {path}")
             with found:
                 shutil.copyfileobj(found, written)
+
+
+def _open(open: Open, path: str) -> IO[bytes] | None:
+    """Open a file of an archive, or of a zip file in it."""
+    outer, _, inner = path.partition("!/")
+    opened = open(outer)
+    return zipfile.ZipFile(opened).open(inner) if opened and inner else opened
 
 
 @contextmanager

@@ -21,7 +21,8 @@ class Member:
 
     Attributes:
         entry: the model.
-        parts: the files in the archives that make up the model's file, one after the other.
+        parts: the files in the archives that make up the model's file, one after the other; that of
+            a zip file within an archive as `FILE.zip!/FILE`.
         beside: files that belong to it, which lie beside it under their own names.
     """
 
@@ -73,10 +74,15 @@ def _member(table: Mapping[str, Any], source: Source) -> Member:
     entry = Entry(
         **fields,
         origin=f"`{commands}`: {parts[0]}{' and what follows' if len(parts) > 1 else ''}",
-        path=Path("packages", fields["name"], "model.onnx"),
+        path=Path("packages", fields["name"], f"model{_suffix(parts[0])}"),
         inputs=inputs,
     )
     return Member(entry, parts, beside)
+
+
+def _suffix(path: PurePosixPath) -> str:
+    """The suffix of the model's file: the format's; that of a part says nothing."""
+    return path.suffix if path.suffix in (".onnx", ".tflite") else ".onnx"
 
 
 def _input(rule: Mapping[str, Any]) -> Input:

@@ -18,6 +18,8 @@ _BYTES = (TensorProto.INT8, TensorProto.UINT8)
 
 def shortest_reals(entry: Entry) -> str:
     """The shortest type of constant reals that the model computes with, by its name in NumPy."""
+    if entry.file.suffix == ".tflite":
+        return "float32"  # LiteRT's kernels dequantize weights in float16
     graph = _graph(entry)
     read = {name for node in graph.node if node.op_type not in _STORED for name in node.input}
     is_half = any(t.data_type == TensorProto.FLOAT16 and t.name in read for t in graph.initializer)
@@ -26,6 +28,10 @@ def shortest_reals(entry: Entry) -> str:
 
 def steps(entry: Entry) -> Sequence[float]:
     """For each output, one step of the integers of eight bits that it is dequantized from, or 0."""
+    if entry.file.suffix == ".tflite":
+        from corpus import litert
+
+        return litert.steps(entry.file)
     graph = _graph(entry)
     constants = {tensor.name: tensor for tensor in graph.initializer}
     found = dict.fromkeys((output.name for output in graph.output), 0.0)

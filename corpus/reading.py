@@ -28,6 +28,11 @@ def is_open(entry: Entry) -> bool:
 
 def _declared(entry: Entry) -> Iterator[tuple[str, list[int | str], np.dtype[np.generic]]]:
     """Of each input: its name, its sizes or the names of those left open, its elements' type."""
+    if entry.file.suffix == ".tflite":
+        from corpus.litert import declared
+
+        yield from declared(entry.file)
+        return
     graph = onnx.load(entry.file, load_external_data=False).graph
     known = {tensor.name for tensor in graph.initializer}
     for value in graph.input:

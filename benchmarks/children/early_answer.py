@@ -19,6 +19,8 @@ THREADS = 8
 _TOLERANCE = 1e-3
 _WINDOW_SECONDS = 0.25
 _DELAYS, _DELAY_SECONDS = 10.0, 0.01
+_RESTS = 2.0
+"""The rest of a thread after a call, in runs of all threads: a third of the machine is used."""
 
 
 def first_answer(path: str, devices: str, folder: str, shapes: str) -> None:
@@ -74,6 +76,7 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
     with crosschip.compile(path, ["onnxruntime"], cache=False) as alone:
         expected = alone.run(inputs)
         run_seconds = statistics.median(_seconds(alone.run, inputs) for _ in range(20))
+    rest_seconds = _RESTS * THREADS * run_seconds
     first = Delayed()
     first.name = "delayed"
     calls: list[list[tuple[float, float]]] = [[] for _ in range(THREADS)]
@@ -96,6 +99,7 @@ def calls_across_the_move(path: str, count: int, shapes: str) -> dict[str, Any]:
                     lost.append(str(error))
                     continue
                 mine.append((begin, time.perf_counter()))
+                time.sleep(rest_seconds)
                 wrong[index] += not _is_close(result, expected)
                 after += bool(compiled.report.moves)
 

@@ -5,7 +5,8 @@ cache and run it once: for each device alone, and for `"auto"` without waiting. 
 outside, from the start of the process to its message that the answer exists; the processes run in
 turn, and the minimum of several times counts. The ratio compares `"auto"` with the quicker device.
 
-*The move*: eight threads call a model all the time. The device that is ready first is ONNX Runtime,
+*The move*: eight threads call a model and rest between calls, so that calls do not queue for the
+cores, whose waits would hide those for the move. The device that is ready first is ONNX Runtime,
 delayed by ten times the time of a run and 10 ms; behind it the model is compiled for OpenVINO,
 measured, and moves there. Answers are compared with ONNX Runtime's. A pause is how much longer the
 longest call takes, from a quarter of a second before the move to a quarter after it, than usual:

@@ -13,6 +13,9 @@ from crosschip.ir.file_queries import kind, list_folder
 _OTHERS = (b"\n", b"{", b"\x93", b"PK\x03\x04", b"\0\0", b"\1\0", b"\2\0")
 """First bytes of other file formats; no ONNX file begins with them."""
 
+_IDENTIFIERS = (b"TFL3",)
+"""Bytes 4 to 8 of files in the FlatBuffers format."""
+
 
 def recognizes(source: Path | bytes) -> bool:
     """Return whether the source is an `.onnx` file, a folder with one, or plausible content of one.
@@ -21,7 +24,7 @@ def recognizes(source: Path | bytes) -> bool:
         ModelFileError: the folder cannot be read.
     """
     if isinstance(source, bytes):
-        return not source.startswith(_OTHERS)
+        return not source.startswith(_OTHERS) and source[4:8] not in _IDENTIFIERS
     return bool(_models(source))
 
 

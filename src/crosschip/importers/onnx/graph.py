@@ -8,12 +8,13 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
+from crosschip.importers.locations import located
 from crosschip.importers.onnx.functions import is_same
 from crosschip.importers.onnx.opaque import CONTAINER, is_container
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.schemas import domain_of, schema_of
 from crosschip.importers.onnx.scope import Scope, is_packaged
-from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of
+from crosschip.importers.onnx.shared import Shared, full_name, opsets_of
 from crosschip.importers.onnx.tensors import TensorReader, element_type_or_string, text
 from crosschip.importers.onnx.wire import without_weights
 from crosschip.ir import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 
 from crosschip.importers.body import Captures
+from crosschip.importers.locations import REFUSALS, prefix_error
 from crosschip.importers.onnx.opaque import type_proto
-from crosschip.importers.onnx.shared import REFUSALS, Shared, prefix_error
+from crosschip.importers.onnx.shared import Shared
 from crosschip.importers.onnx.tensors import text, texts
 from crosschip.ir import Array, ModelError, ModelFileError, Operand, constant
 from crosschip.onnx_messages import (

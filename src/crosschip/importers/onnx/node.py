@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crosschip.importers.onnx.facts import fold_outputs
+from crosschip.importers.facts import fold_outputs
 from crosschip.importers.onnx.schemas import defaults, domain_of
 from crosschip.importers.onnx.tensors import text
 from crosschip.importers.table import ImportTable

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from crosschip.importers.body import Body, Captures, import_widened_body
+from crosschip.importers.locations import REFUSALS, located, prefix_error
 from crosschip.importers.onnx.functions import (
     Key,
     allows,
@@ -32,14 +33,11 @@ from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import (
-    REFUSALS,
     Shared,
     describe_node,
-    located,
     name_of,
     opsets_of,
     origin_of,
-    prefix_error,
 )
 from crosschip.importers.onnx.tensors import text, texts
 from crosschip.importers.packages import arguments_in_order

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 
 from crosschip.importers.body import OpenAxes
 from crosschip.importers.onnx.functions import key_of
@@ -17,12 +16,10 @@ from crosschip.ir import (
     Builder,
     Dim,
     Dimension,
-    ModelError,
     ModelFileError,
     Operand,
     Origin,
     Shape,
-    UnsupportedError,
     symbol,
     unknown,
 )
@@ -34,7 +31,6 @@ from crosschip.onnx_messages import (
     TensorShapeProto,
     TypeProto,
 )
-from crosschip.ops.definition.slots import ComputedParameter
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.]+")
 
@@ -176,29 +172,6 @@ def name_of(node: NodeProto) -> str:
 def describe_node(number: int, node: NodeProto) -> str:
     """Return a description of a node for messages."""
     return f"node {number} ({text(node.op_type)} {name_of(node)!r})"
-
-
-REFUSALS = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)
-"""The errors raised where something breaks a rule or cannot be expressed."""
-
-
-def prefix_error(location: str, error: Exception) -> ModelFileError | UnsupportedError:
-    """Prefix one of `REFUSALS` with a location and convert it to a public error.
-
-    Violations of a rule, of ONNX or of a standard operator, become a `ModelFileError`.
-    """
-    if isinstance(error, UnsupportedError | ComputedParameter):
-        return UnsupportedError(f"{location}: {error}")
-    return ModelFileError(f"{location}: {error}")
-
-
-@contextmanager
-def located(location: str) -> Iterator[None]:
-    """Prefix errors with a location; see `at`."""
-    try:
-        yield
-    except REFUSALS as error:
-        raise prefix_error(location, error) from None
 
 
 def full_name(node: NodeProto) -> str:

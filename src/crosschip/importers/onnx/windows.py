@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from crosschip.importers.onnx.facts import rank_of
+from crosschip.importers.facts import rank_of
 from crosschip.importers.onnx.node import Node, only
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError, unknown
 from crosschip.ops.definition.operator import UnknownRank

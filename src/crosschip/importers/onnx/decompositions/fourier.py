@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import rank_of, size_of
+from crosschip.importers.facts import rank_of, size_of
 from crosschip.importers.onnx.node import Node, bounded
 from crosschip.ir import Array, ModelError, Operand
 from crosschip.ops.standard.layout import Reshape, Transpose

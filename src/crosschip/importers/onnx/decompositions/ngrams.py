@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import static_shape_of
+from crosschip.importers.facts import static_shape_of
 from crosschip.importers.onnx.node import Node, bounded, only
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add

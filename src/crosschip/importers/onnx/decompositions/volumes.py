@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import static_shape_of
+from crosschip.importers.facts import static_shape_of
 from crosschip.importers.onnx.node import Node
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Clip, Min, Mod, Mul, Sub

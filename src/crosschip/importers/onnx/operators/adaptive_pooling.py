@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.importers.onnx.facts import rank_of
+from crosschip.importers.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ops.standard.adaptive_pooling import (

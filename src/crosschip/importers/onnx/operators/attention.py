@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.importers.facts import rank_of
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.operators.integers import add_integer_product, scale_product
 from crosschip.ir import Dim, ElementType, ModelError, Operand, UnsupportedError

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import size_of, static_shape_of, value_of
+from crosschip.importers.facts import size_of, static_shape_of, value_of
 from crosschip.importers.onnx.node import Node, bounded, imports, only
 from crosschip.ir import Array, ModelError, Operand
 from crosschip.ops.standard.blocks import DepthOrder, DepthToSpace, SpaceToDepth

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.body import Body
-from crosschip.importers.onnx.facts import rank_of, size_of, value_of
+from crosschip.importers.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.unrolling import MAX_TRIPS
 from crosschip.ir import ElementType, If, Loop, ModelError, Operand, Scan, UnsupportedError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from crosschip.importers.facts import rank_of
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.importers.onnx.windows import arguments, image_of, kernel_of, windows_of
 from crosschip.ir import ElementType, Operand

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from crosschip.importers.facts import rank_of, value_of
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.ir import ModelError, Operand
 from crosschip.ops.definition.operator import Operator

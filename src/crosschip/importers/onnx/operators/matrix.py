@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.importers.einsum import contraction
+from crosschip.importers.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.decompositions.fourier import fourier_transform
-from crosschip.importers.onnx.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.operators.activation import add_activation
 from crosschip.ir import ModelError, Operand, UnsupportedError

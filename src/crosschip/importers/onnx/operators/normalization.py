@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from crosschip.importers.facts import rank_of, shape_of
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of, shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from crosschip.importers.facts import rank_of
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Mod

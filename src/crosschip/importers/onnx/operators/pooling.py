@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import static_shape_of
+from crosschip.importers.facts import static_shape_of
 from crosschip.importers.onnx.node import Node, bounded, imports
 from crosschip.importers.onnx.windows import (
     arguments,

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from crosschip.importers.facts import rank_of, shape_of, static_shape_of
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of, shape_of, static_shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.operators.conversion import add_cast
 from crosschip.importers.onnx.tensors import element_type

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import rank_of
+from crosschip.importers.facts import rank_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.ir import Dim, Dimension, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.operator import Operator

@@ -1,0 +1,1 @@
+"""Schemas of files in the FlatBuffers format."""

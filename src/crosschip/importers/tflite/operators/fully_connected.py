@@ -1,0 +1,69 @@
+"""Layers and matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.flatbuffer.schemas.tflite.enumerations import FullyConnectedOptionsWeightsFormat
+from crosschip.flatbuffer.schemas.tflite.options import BatchMatMulOptions, FullyConnectedOptions
+from crosschip.importers.facts import rank_of, shape_of, size_of
+from crosschip.importers.tflite.bias import accumulated_bias
+from crosschip.importers.tflite.hybrid import is_hybrid, round_activations
+from crosschip.importers.tflite.node import Node, imports
+from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.slicing import Slice
+
+
+@imports("FULLY_CONNECTED")
+def fully_connected(node: Node) -> Operand:
+    """Import a layer with weights [units, size]; the input is flattened to rows of that size."""
+    options = node.options(FullyConnectedOptions)
+    if options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        raise UnsupportedError("shuffled weights; convert the model again without them")
+    input, weight = node[0], node[1]
+    size = size_of(weight, 1)
+    rows = (
+        input
+        if rank_of(input) == 2 and shape_of(input)[1] == size
+        else node.add(Reshape, input, (-1, size))
+    )
+    if is_hybrid(rows, weight):
+        rows = round_activations(node, rows, (1,), bool(options.asymmetric_quantize_inputs))
+    output = node.add(
+        FullyConnected,
+        rows,
+        weight,
+        accumulated_bias(node, node.optional(2), rows, weight),
+        fuse_code=node.fuse_code(options.fused_activation_function),
+    )
+    output = node.fit(output, node.output())
+    if not options.keep_num_dims or rank_of(input) == 2:
+        return output
+    return node.add(Reshape, output, _with_last_size(node, input, size_of(weight, 0)))
+
+
+def _with_last_size(node: Node, input: Operand, size: int) -> Operand | tuple[int, ...]:
+    """Return an input's shape with another last size."""
+    shape = shape_of(input)[:-1]
+    if sum(not isinstance(each, int) for each in shape) <= 1:
+        return (*(each if isinstance(each, int) else -1 for each in shape), size)
+    sizes = node.add(ShapeOf, input)
+    before = node.add(Slice, sizes, (0,), (0,), (len(shape),))
+    return node.add(Concat, parts=[before, node.constant(np.array([size]))], axis=0)
+
+
+@imports("BATCH_MATMUL")
+def batch_matmul(node: Node) -> Operand:
+    """Import a product of the last two axes; `adj_x` and `adj_y` swap these."""
+    options = node.options(BatchMatMulOptions)
+    x, y = node[0], node[1]
+    if is_hybrid(x, y):
+        along = (rank_of(x) - 2,) if options.adj_x else (rank_of(x) - 1,)
+        x = round_activations(node, x, along, bool(options.asymmetric_quantize_inputs))
+    if x.type.element_type is ElementType.INT8 and node.output().element_type is ElementType.INT32:
+        raise UnsupportedError("a product of 8-bit integers in 32 bits")
+    return node.add(MatMul, x, y, transpose_x=bool(options.adj_x), transpose_y=bool(options.adj_y))

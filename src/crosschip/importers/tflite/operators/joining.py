@@ -1,0 +1,74 @@
+"""Tensors joined, padded and filled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.flatbuffer.schemas.tflite.enumerations import MirrorPadMode
+from crosschip.flatbuffer.schemas.tflite.options import (
+    ConcatenationOptions,
+    MirrorPadOptions,
+    PackOptions,
+)
+from crosschip.importers.tflite.node import Node, imports
+from crosschip.ir import Operand
+from crosschip.ops.standard.creation import Fill, FillLike, Range
+from crosschip.ops.standard.joining import Concat, Stack
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.padding import Pad, PadMode
+
+_MIRRORED = {MirrorPadMode.REFLECT: PadMode.REFLECT, MirrorPadMode.SYMMETRIC: PadMode.SYMMETRIC}
+
+
+@imports("CONCATENATION")
+def concatenation(node: Node) -> Operand:
+    """Import a concatenation; quantized parts with another scale are requantized."""
+    options = node.options(ConcatenationOptions)
+    target = node.output().quantization
+    parts = [
+        part if part.type.quantization == target else node.dequantized(part)
+        for part in node.all_inputs()
+    ]
+    if len({part.type.element_type for part in parts}) > 1:
+        parts = [node.dequantized(part) for part in parts]
+    joined = node.add(Concat, parts=parts, axis=options.axis)
+    return node.activate(joined, options.fused_activation_function)
+
+
+@imports("PACK")
+def pack(node: Node) -> Operand:
+    return node.add(Stack, parts=node.all_inputs(), axis=node.options(PackOptions).axis)
+
+
+@imports("PAD", "PADV2")
+def pad(node: Node) -> Operand:
+    pads = node[1]
+    value = node.optional(2)
+    if value is not None and value.type.shape != ():
+        value = node.add(Reshape, value, ())
+    amounts = pads if pads.value is None else tuple(map(int, pads.value.ravel()))
+    if isinstance(amounts, Operand):
+        amounts = node.add(Reshape, amounts, (-1,))
+    return node.add(Pad, node[0], amounts, value=value)
+
+
+@imports("MIRROR_PAD")
+def mirror_pad(node: Node) -> Operand:
+    amounts = tuple(map(int, node.value(1, "the list of paddings").ravel()))
+    mode = _MIRRORED[MirrorPadMode(node.options(MirrorPadOptions).mode)]
+    return node.add(Pad, node[0], amounts, mode=mode)
+
+
+@imports("FILL")
+def fill(node: Node) -> Operand:
+    return node.add(Fill, node[0], node[1])
+
+
+@imports("ZEROS_LIKE")
+def zeros_like(node: Node) -> Operand:
+    return node.add(FillLike, node[0], np.zeros((), node[0].type.element_type.dtype))
+
+
+@imports("RANGE")
+def range_(node: Node) -> Operand:
+    return node.add(Range, node[0], node[1], node[2])

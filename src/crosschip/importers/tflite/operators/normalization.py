@@ -1,0 +1,58 @@
+"""Normalization along axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.flatbuffer.schemas.tflite.options import (
+    LocalResponseNormalizationOptions,
+    SoftmaxOptions,
+)
+from crosschip.importers.tflite.node import Node, imports
+from crosschip.ir import Operand
+from crosschip.ops.standard.activation import LogSoftmax, Softmax
+from crosschip.ops.standard.arithmetic import Div, Max, Mul
+from crosschip.ops.standard.normalization import LRN
+from crosschip.ops.standard.reduction import ReduceSum
+from crosschip.ops.standard.unary import Sqrt, Square
+
+_LEAST_NORM = np.float32(1e-6)
+"""The smallest divisor of L2_NORMALIZATION in LiteRT."""
+
+
+@imports("SOFTMAX")
+def softmax(node: Node) -> Operand:
+    beta = np.float32(node.options(SoftmaxOptions).beta)
+    scaled = (
+        node[0]
+        if beta == 1
+        else node.add(Mul, node.dequantized(node[0]), node.constant(np.array(beta)))
+    )
+    return node.add(Softmax, scaled, axis=-1)
+
+
+@imports("LOG_SOFTMAX")
+def log_softmax(node: Node) -> Operand:
+    return node.add(LogSoftmax, node[0], axis=-1)
+
+
+@imports("L2_NORMALIZATION")
+def l2_normalization(node: Node) -> Operand:
+    real = node.dequantized(node[0])
+    total = node.add(ReduceSum, node.add(Square, real), axes=(-1,), keepdim=True)
+    norm = node.add(Max, node.add(Sqrt, total), node.constant(np.array(_LEAST_NORM)))
+    return node.add(Div, real, norm)
+
+
+@imports("LOCAL_RESPONSE_NORMALIZATION")
+def local_response_normalization(node: Node) -> Operand:
+    options = node.options(LocalResponseNormalizationOptions)
+    normalized = node.add(
+        LRN,
+        node.channels_first(node[0]),
+        size=2 * options.radius + 1,
+        bias=options.bias,
+        alpha=options.alpha,
+        beta=options.beta,
+    )
+    return node.channels_last(normalized)

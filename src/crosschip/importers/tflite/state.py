@@ -1,0 +1,99 @@
+"""Variables of a model as state: inputs and outputs that a session passes from run to run."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType, constant
+from crosschip.ops.standard.logical import Where
+
+_NOT_IN_A_NAME = re.compile(r"[^\w.]+")
+_INITIALIZED = "initialized"
+
+
+class State:
+    """The variables of one model.
+
+    A session's state begins with zeros. So, if a variable begins with other values, the state has a
+    flag, false in the first run, which chooses between these values and the past ones.
+
+    Args:
+        builder: the builder of the model.
+        assigned: the keys of the variables that the model assigns.
+    """
+
+    def __init__(self, builder: Builder, assigned: frozenset[str]) -> None:
+        self._builder = builder
+        self._assigned = assigned
+        self._initial: dict[str, Operand] = {}
+        self._past: dict[str, Operand] = {}
+        self._present: dict[str, Operand] = {}
+        self._flag: Operand | None = None
+        self._names: dict[str, str] = {}
+
+    def initialize(self, key: str, value: Operand) -> None:
+        """Set the value with which a variable begins."""
+        self._initial[key] = value
+
+    def read(self, key: str, type_: TensorType) -> Operand:
+        """Return the value of a variable.
+
+        Args:
+            key: what identifies the variable.
+            type_: its type, for a variable that begins with zeros.
+
+        Raises:
+            ModelError: its shape or its type changes.
+        """
+        if key not in self._present:
+            self._present[key] = self._first_value(key, type_)
+        return self._present[key]
+
+    def assign(self, key: str, value: Operand) -> None:
+        """Assign a value to a variable."""
+        if key not in self._past:
+            self._declare(key, value.type)
+        self._present[key] = value
+
+    def add_outputs(self) -> None:
+        """Declare the outputs with which the next run begins."""
+        for key, past in self._past.items():
+            present = self._present.get(key, past)
+            if not present.type.fits(past.type):
+                raise ModelError(f"variable {key!r} is {past.type}, but becomes {present.type}")
+            self._builder.output(f"present.{self._names[key]}", present)
+        if self._flag is not None:
+            self._builder.output(
+                f"present.{_INITIALIZED}", constant(np.array(True), f"present.{_INITIALIZED}")
+            )
+
+    def _first_value(self, key: str, type_: TensorType) -> Operand:
+        """Return the value of a variable before the model assigns it."""
+        initial = self._initial.get(key)
+        if key not in self._assigned:
+            if initial is not None:
+                return initial
+            zeros = np.zeros(type_.static_shape or (), type_.element_type.dtype)
+            return constant(zeros, key, type_.quantization)
+        past = self._declare(key, type_ if initial is None else initial.type)
+        if initial is None or (initial.value is not None and not initial.value.any()):
+            return past
+        if self._flag is None:
+            self._flag = self._builder.input(
+                f"past.{_INITIALIZED}", TensorType(ElementType.BOOL, ())
+            )
+        return self._builder.add(Where, self._flag, past, initial)
+
+    def _declare(self, key: str, type_: TensorType) -> Operand:
+        """Declare the input for a variable's past value."""
+        if key not in self._past:
+            stem = _NOT_IN_A_NAME.sub("_", key).strip("_") or "variable"
+            name, number = stem, 1
+            while name in self._names.values() or name == _INITIALIZED:
+                number += 1
+                name = f"{stem}_{number}"
+            self._names[key] = name
+            self._past[key] = self._builder.input(f"past.{name}", type_)
+        return self._past[key]

@@ -1,0 +1,397 @@
+"""Import of the operators of one subgraph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from crosschip.flatbuffer.schemas.tflite import Model, Operator, SubGraph, Tensor
+from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
+from crosschip.importers.body import Body, Captures, OpenAxes
+from crosschip.importers.locations import REFUSALS, located, prefix_error
+from crosschip.importers.tflite.node import TABLE, Node, Resource, Result
+from crosschip.importers.tflite.state import State
+from crosschip.importers.tflite.tensors import (
+    TensorReader,
+    declared_type,
+    is_resource,
+)
+from crosschip.ir import (
+    Array,
+    Builder,
+    ModelError,
+    ModelFileError,
+    Operand,
+    Origin,
+    TensorType,
+    UnsupportedError,
+    constant,
+)
+from crosschip.ir.budget import spend
+from crosschip.ir.loops import CONDITION, ITERATION
+
+_MAX_DEPTH = 32
+CUSTOM = "custom."
+"""The prefix of custom operators' keys in the table of import functions."""
+
+
+class Shared:
+    """State that all subgraphs of one model share.
+
+    Attributes:
+        model: the root of the file.
+        reader: reads constants.
+        codes: the type and the version of each operator code of the file.
+        operation_names: the names of operations, which are unique.
+        operand_names: the names of results.
+        open_axes: the dynamic axes of loop states.
+    """
+
+    def __init__(self, model: Model, reader: TensorReader, operation_names: set[str]) -> None:
+        self.model = model
+        self.reader = reader
+        self.codes = [_operator_type(code) for code in model.operator_codes]
+        self.operation_names = operation_names
+        self.operand_names: set[str] = set()
+        self.open_axes: OpenAxes = {}
+        self._counts: dict[str, int] = {}
+
+    def subgraph(self, index: int) -> SubGraph:
+        """Return a subgraph of the file.
+
+        Raises:
+            ModelFileError: there is none of this index.
+        """
+        if not 0 <= index < len(self.model.subgraphs):
+            raise ModelFileError(
+                f"there is no subgraph {index}, but {len(self.model.subgraphs)} in all"
+            )
+        return self.model.subgraphs[index]
+
+    def code(self, operator: Operator) -> tuple[str, int]:
+        """Return an operator's type and version."""
+        if operator.opcode_index >= len(self.codes):
+            raise ModelFileError(f"there is no operator code {operator.opcode_index}")
+        return self.codes[operator.opcode_index]
+
+    def names(self, stem: str) -> Iterator[str]:
+        """Yield names for the operations of an operator, the first being the stem if it is free."""
+        if stem not in self.operation_names:
+            yield stem
+        for count in itertools.count(self._counts.get(stem, 0) + 1):
+            name = f"{stem}.{count}"
+            self._counts[stem] = count
+            if name not in self.operation_names:
+                yield name
+
+    def operand_name(self, stem: str) -> str:
+        """Return a name for a result, which no other has."""
+        name, count = stem, 1
+        while name in self.operand_names:
+            count += 1
+            name = f"{stem}#{count}"
+        self.operand_names.add(name)
+        return name
+
+
+def _operator_type(code: object) -> tuple[str, int]:
+    """Return the type and the version of an operator code."""
+    builtin = max(getattr(code, "builtin_code", 0), getattr(code, "deprecated_builtin_code", 0))
+    version: int = getattr(code, "version", 1)
+    if builtin == BuiltinOperator.CUSTOM:
+        return f"{CUSTOM}{getattr(code, 'custom_code', None) or ''}", version
+    try:
+        return BuiltinOperator(builtin).name, version
+    except ValueError:
+        return f"number {builtin}", version
+
+
+class Subgraph:
+    """Subgraph whose operators are being imported.
+
+    Args:
+        shared: the state that all subgraphs of the model share.
+        index: the subgraph's index in the file.
+        builder: receives the operations.
+        state: the variables; `None` in a body of control flow.
+        prefix: the prefix of operations' names.
+        depth: the nesting depth.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        index: int,
+        builder: Builder,
+        state: State | None,
+        prefix: str = "",
+        depth: int = 0,
+    ) -> None:
+        if depth >= _MAX_DEPTH:
+            raise UnsupportedError(f"its subgraphs are nested over {_MAX_DEPTH} deep")
+        self.shared = shared
+        self.table = shared.subgraph(index)
+        self._builder = builder
+        self._state = state
+        self._prefix = prefix
+        self._depth = depth
+        self._tensors: Sequence[Tensor] = self.table.tensors
+        self._results: dict[int, Operand | Resource] = {}
+        self._is_initializing = False
+
+    @property
+    def inputs(self) -> list[int]:
+        """Return the indices of the input tensors."""
+        return _indices(self.table.inputs)
+
+    @property
+    def outputs(self) -> list[int]:
+        """Return the indices of the output tensors."""
+        return _indices(self.table.outputs)
+
+    def run(self, arguments: Sequence[Operand], where: str = "") -> list[Operand]:
+        """Append the operations of the operators; return the outputs.
+
+        Args:
+            arguments: the operands for the inputs.
+            where: the file, for messages.
+        """
+        operators = self.table.operators
+        spend(operations=len(operators))
+        if len(self.inputs) != len(arguments):
+            raise ModelError(f"takes {len(self.inputs)} values, not {len(arguments)}")
+        self._results.update(zip(self.inputs, arguments, strict=True))
+        for number, operator in enumerate(operators):
+            try:
+                self._import(operator)
+            except REFUSALS as error:
+                raise prefix_error(f"{where}{self._describe(number, operator)}", error) from None
+        with located(f"{where}outputs"):
+            return [self.operand(index) for index in self.outputs]
+
+    def tensor(self, index: int) -> Tensor:
+        """Return a tensor of the file.
+
+        Raises:
+            ModelFileError: there is none of this index.
+        """
+        if not 0 <= index < len(self._tensors):
+            raise ModelFileError(f"there is no tensor {index}, but {len(self._tensors)} in all")
+        return self._tensors[index]
+
+    def name(self, index: int) -> str:
+        """Return the name of a tensor."""
+        return self.tensor(index).name or f"tensor_{index}"
+
+    def operand(self, index: int) -> Operand:
+        """Return the operand of a tensor.
+
+        Raises:
+            ModelError: the tensor is a handle, or has no value yet.
+        """
+        value = self._value(index)
+        if not isinstance(value, Operand):
+            raise ModelError(f"tensor {self.name(index)!r} is a handle, not a tensor")
+        return value
+
+    def array(self, index: int) -> Array:
+        """Return the elements of a constant tensor.
+
+        Raises:
+            UnsupportedError: it is computed when the model runs.
+        """
+        operand = self.operand(index)
+        if operand.value is None:
+            raise UnsupportedError(f"tensor {operand.name!r} is computed when the model runs")
+        return operand.value
+
+    def run_subgraph(self, index: int, arguments: Sequence[Operand], name: str) -> list[Operand]:
+        """Append the operations of another subgraph; return its outputs."""
+        inner = Subgraph(
+            self.shared, index, self._builder, self._state, f"{name}/", self._depth + 1
+        )
+        inner._is_initializing = self._is_initializing
+        return inner.run(arguments)
+
+    def initialize(self, index: int, name: str) -> None:
+        """Append the operations of a subgraph that runs once, before the first run."""
+        was_initializing, self._is_initializing = self._is_initializing, True
+        try:
+            self.run_subgraph(index, (), name)
+        finally:
+            self._is_initializing = was_initializing
+
+    def run_body(self, index: int, types: Sequence[TensorType], name: str) -> Body:
+        """Import another subgraph as a separate body, for the types of its inputs."""
+        inner, inputs = self._body(index, types, name)
+        outputs = inner.run(inputs)
+        return Body(name, inputs, inner._builder.operations, outputs, Captures())
+
+    def run_loop_body(
+        self, index: int, condition_index: int, types: Sequence[TensorType], name: str
+    ) -> Body:
+        """Import the body of a loop, which ends with the condition for the next iteration.
+
+        Args:
+            index: the subgraph that maps the state to the next one.
+            condition_index: the subgraph that maps a state to the condition.
+            types: the types of the state.
+            name: the name of the body.
+        """
+        inner, inputs = self._body(index, types, name)
+        outputs = inner.run(inputs)
+        (condition,) = inner.run_subgraph(condition_index, outputs, f"{name}/condition")
+        numbers = [Operand("iteration", ITERATION), Operand("condition", CONDITION)]
+        operations = inner._builder.operations
+        return Body(name, [*numbers, *inputs], operations, [condition, *outputs], Captures())
+
+    def _body(
+        self, index: int, types: Sequence[TensorType], name: str
+    ) -> tuple[Subgraph, list[Operand]]:
+        """Return a subgraph with a builder for itself, and its inputs."""
+        builder = Builder(name, used_names=self.shared.operation_names)
+        inner = Subgraph(self.shared, index, builder, None, f"{name}/", self._depth + 1)
+        if len(inner.inputs) != len(types):
+            raise ModelError(f"takes {len(inner.inputs)} values, not {len(types)}")
+        inputs = [
+            Operand(inner.name(tensor), type_)
+            for tensor, type_ in zip(inner.inputs, types, strict=True)
+        ]
+        return inner, inputs
+
+    def read_variable(self, resource: Resource, type_: TensorType) -> Operand:
+        """Return the value of a variable.
+
+        Raises:
+            UnsupportedError: it is read in a body of control flow.
+        """
+        return self._variables().read(resource.key, type_)
+
+    def assign_variable(self, resource: Resource, value: Operand) -> None:
+        """Assign a value to a variable, or set its initial value in a subgraph that runs once."""
+        if self._is_initializing:
+            self._variables().initialize(resource.key, value)
+        else:
+            self._variables().assign(resource.key, value)
+
+    def update(self, index: int, value: Operand, node: Node) -> None:
+        """Assign a value to a tensor that keeps it until the next run."""
+        tensor = self.tensor(index)
+        if not tensor.is_variable:
+            raise ModelError(f"tensor {self.name(index)!r} keeps state, but is no variable")
+        fitted = node.fit(value, declared_type(tensor))
+        self._results[index] = fitted
+        self._variables().assign(self.name(index), fitted)
+
+    def _variables(self) -> State:
+        if self._state is None:
+            raise UnsupportedError("a variable in a body of control flow cannot be expressed")
+        return self._state
+
+    def _value(self, index: int) -> Operand | Resource:
+        """Return the value of a tensor; constants are read when they are first used."""
+        if index not in self._results:
+            tensor, name = self.tensor(index), self.name(index)
+            if self.shared.reader.is_constant(tensor):
+                self._results[index] = self.shared.reader.constant(tensor, name)
+            elif tensor.is_variable:
+                return self._variables().read(name, declared_type(tensor))
+            elif 0 in (shape := declared_type(tensor).static_shape or ()):
+                type_ = declared_type(tensor)
+                empty = np.zeros(shape, type_.element_type.dtype)
+                self._results[index] = constant(empty, name, type_.quantization)
+            else:
+                raise ModelError(f"tensor {name!r} has no value")
+        return self._results[index]
+
+    def _describe(self, number: int, operator: Operator) -> str:
+        """Return a description of an operator for messages."""
+        outputs = _indices(operator.outputs)
+        known = bool(outputs) and 0 <= outputs[0] < len(self._tensors)
+        name = f" {self.name(outputs[0])!r}" if known else ""
+        type_ = ""
+        if operator.opcode_index < len(self.shared.codes):
+            type_ = self.shared.codes[operator.opcode_index][0]
+        return f"operator {number} ({type_.removeprefix(CUSTOM)}{name})"
+
+    def _import(self, operator: Operator) -> None:
+        """Append the operations of one operator and bind its outputs."""
+        spend()
+        type_, version = self.shared.code(operator)
+        if type_ not in TABLE:
+            raise UnsupportedError("no importer for this operator")
+        inputs, outputs = _indices(operator.inputs), _indices(operator.outputs)
+        stem = f"{self._prefix}{self.name(outputs[0]) if outputs else type_}"
+        node = Node(
+            type_=type_,
+            version=version,
+            options=operator.builtin_options or operator.builtin_options2,
+            custom_options=_bytes(operator.custom_options),
+            inputs=[None if index < 0 else self._value(index) for index in inputs],
+            input_indices=inputs,
+            outputs=[self._declared(index) for index in outputs],
+            builder=self._builder,
+            names=self.shared.names(stem),
+            subgraph=self,
+        )
+        before = len(self._builder.operations)
+        outer_origins = self._builder.origins
+        if not outer_origins or not self._depth:
+            names = ([self.name(i) for i in indices if i >= 0] for indices in (inputs, outputs))
+            read, written = map(tuple, names)
+            self._builder.origins = (Origin(type_.removeprefix(CUSTOM), read, written),)
+        try:
+            results = self._results_of(node)
+        finally:
+            self._builder.origins = outer_origins
+        self._bind(outputs, results, before)
+
+    def _declared(self, index: int) -> TensorType | None:
+        """Return the type that the file declares for an output; `None` for a handle."""
+        tensor = self.tensor(index)
+        return None if is_resource(tensor) else declared_type(tensor)
+
+    def _results_of(self, node: Node) -> list[Result]:
+        """Return the outputs of an operator, with the types that the file declares."""
+        try:
+            results = TABLE[node.type](node)
+        except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            # Import functions compute with the model's numbers without checking them.
+            raise ModelError(f"its numbers do not go together: {error}") from None
+        if isinstance(results, Operand | Resource) or results is None:
+            results = [results]
+        return [
+            node.fit(result, type_) if isinstance(result, Operand) and type_ else result
+            for result, type_ in zip(results, node.outputs, strict=False)
+        ]
+
+    def _bind(self, outputs: Sequence[int], results: Sequence[Result], before: int) -> None:
+        """Bind tensors to the results, which get the tensors' names."""
+        made = {o for operation in self._builder.operations[before:] for o in operation.outputs}
+        names = {
+            result: self.shared.operand_name(f"{self._prefix}{self.name(index)}")
+            for index, result in zip(outputs, results, strict=False)
+            if isinstance(result, Operand) and result in made
+        }
+        wanted = set(names.values())
+        for operation in self._builder.operations[before:]:
+            for operand in operation.outputs:
+                if operand not in names and operand.name in wanted:
+                    names[operand] = f"{operation.name}.{operation.type.lower()}"
+        changed = {operand: name for operand, name in names.items() if operand.name != name}
+        renamed = self._builder.rename(changed, before) if changed else {}
+        for index, result in zip(outputs, results, strict=False):
+            if isinstance(result, Operand):
+                self._results[index] = renamed.get(result, result)
+            elif result is not None:
+                self._results[index] = result
+
+
+def _indices(vector: Array | None) -> list[int]:
+    return [] if vector is None else vector.tolist()
+
+
+def _bytes(vector: Array | None) -> bytes:
+    return b"" if vector is None else vector.tobytes()
