@@ -35,6 +35,7 @@ def quantize(node: Node) -> Operand:
         node.dequantized(node[0]),
         **parameters(type_.quantization),
         dtype=type_.element_type,
+        quantization=type_.quantization,
     )
 
 
