@@ -37,9 +37,10 @@ def kernel_of(operation: Operator) -> Kernel:
     `self`.
 
     float16 and bfloat16 are computed in float32, quantized tensors in float64, and results are
-    rounded once at the end. If the output declares fixed-point arithmetic, and
-    `crosschip.ops.fixed_point` has it for the operator, integers are computed instead. A run raises ValueError, with a message that starts with the slot, if
-    inference would reject the actual shapes and parameters.
+    rounded once at the end. Where the output declares fixed-point arithmetic that
+    `crosschip.ops.fixed_point` has for the operator, integers are computed instead. A run raises
+    ValueError, with a message that starts with the slot, if inference would reject the actual
+    shapes and parameters.
     """
     static, computed = _parameters(operation)
     constant = _with_parameters(operation, static)

@@ -78,8 +78,9 @@ def wrapped(integers: Array) -> Array:
 def quantization_of(operation: Operator, slot: str | None = None) -> Quantization:
     """Return the quantization of a slot's operand, or of the first output."""
     operand = operation.outputs[0] if slot is None else operation.operand(slot)
-    assert operand is not None and operand.type.quantization is not None, "all tensors have one"
-    return operand.type.quantization
+    quantization = None if operand is None else operand.type.quantization
+    assert quantization is not None, "all tensors have one"
+    return quantization
 
 
 def scale_of(operation: Operator, slot: str | None = None) -> np.float32:
