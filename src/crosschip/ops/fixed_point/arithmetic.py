@@ -13,12 +13,11 @@ from crosschip.ops.fixed_point.rescaling import (
     centered,
     clamped,
     factor,
-    integer_bounds,
     offset,
     rescaled,
     scale_of,
 )
-from crosschip.ops.standard.arithmetic import Add, Clip, Max, Min, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Sub
 
 
 @fixed_point(Add, INTEGERS)
@@ -63,12 +62,3 @@ def maximum(operation: Max, input0: Array, input1: Array) -> Array:
 @fixed_point(Min, INTEGERS)
 def minimum(operation: Min, input0: Array, input1: Array) -> Array:
     return clamped(operation, np.minimum(input0, input1))
-
-
-@fixed_point(Clip, INTEGERS)
-def clip(operation: Clip, input: Array) -> Array:
-    """Rescale if the output has another scale, and clamp to the integers of the bounds."""
-    least, greatest = integer_bounds(operation, (operation.min, operation.max))
-    by = factor(np.float64(scale_of(operation, "input")) / np.float64(scale_of(operation)))
-    integers = offset(operation, rescaled(centered(operation, "input", input), by))
-    return clamped(operation, np.minimum(np.maximum(integers, least), greatest))

@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import Array, ElementType
-from crosschip.ops.fixed_point import fixed_point
-from crosschip.ops.fixed_point.rescaling import along_axis, clamped, half_away, quantization_of
+from crosschip.ops.fixed_point import INTEGERS, fixed_point
+from crosschip.ops.fixed_point.rescaling import (
+    along_axis,
+    centered,
+    clamped,
+    factor,
+    half_away,
+    offset,
+    quantization_of,
+    rescaled,
+    scale_of,
+)
 from crosschip.ops.standard.quantization import Quantize
 
 
@@ -18,3 +28,10 @@ def quantize(operation: Quantize, input: Array) -> Array:
     zero_point = along_axis(np.array(quantization.zero_point), quantization, input.ndim)
     steps = np.nan_to_num(half_away(input / scale), nan=-(2.0**31))
     return clamped(operation, np.clip(steps, -(2.0**31), 2.0**31).astype(np.int64) + zero_point)
+
+
+@fixed_point(Quantize, INTEGERS)
+def requantize(operation: Quantize, input: Array) -> Array:
+    """Rescale integers of another quantization."""
+    by = factor(np.float64(scale_of(operation, "input")) / np.float64(scale_of(operation)))
+    return offset(operation, rescaled(centered(operation, "input", input), by))

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, Operand
+from crosschip.ir import Array, ElementType
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.fixed_point import INTEGERS, fixed_point
 from crosschip.ops.fixed_point.rescaling import (
     Factor,
     centered,
     factor,
+    half_away,
     offset,
     quantization_of,
     rescaled,
@@ -30,39 +31,36 @@ from crosschip.ops.standard.matrix import FullyConnected
 def convolution(
     operation: Conv2D | Conv2DTranspose, input: Array, filter: Array, bias: Array | None = None
 ) -> Array:
-    by_tensor = operation.input.type.element_type is ElementType.UINT8
-    scales = _factor(operation, "filter", float32=by_tensor)
-    along = Factor(scales.multiplier.reshape(-1, 1, 1), scales.shift.reshape(-1, 1, 1))
-    return _rescaled_sums(operation, along, input=input, filter=filter, bias=bias)
+    scales = np.array(quantization_of(operation, "filter").scale, np.float32)
+    unit = scale_of(operation, "input")
+    products = (
+        (unit * scales).astype(np.float64)
+        if operation.input.type.element_type is ElementType.UINT8
+        else np.float64(unit) * scales.astype(np.float64)
+    )
+    by = factor(products / np.float64(scale_of(operation)))
+    along = Factor(by.multiplier.reshape(-1, 1, 1), by.shift.reshape(-1, 1, 1))
+    sums = _sums(operation, input=input, filter=filter, bias=bias).astype(np.int64)
+    if operation.input.type.element_type is ElementType.INT16:
+        return offset(operation, rescaled_long(sums, along))
+    return offset(operation, rescaled(wrapped(sums), along))
 
 
 @fixed_point(FullyConnected, INTEGERS)
 def fully_connected(
     operation: FullyConnected, input: Array, weight: Array, bias: Array | None = None
 ) -> Array:
-    by_tensor = quantization_of(operation, "weight").axis is None
-    scales = _factor(operation, "weight", float32=by_tensor)
-    return _rescaled_sums(operation, scales, input=input, weight=weight, bias=bias)
+    """Rescale sums in float64, as the reference kernels do for this layer only."""
+    scales = np.array(quantization_of(operation, "weight").scale, np.float64)
+    by = np.float64(scale_of(operation, "input")) * scales / np.float64(scale_of(operation))
+    sums = _sums(operation, input=input, weight=weight, bias=bias)
+    return offset(operation, half_away(sums * by).astype(np.int64))
 
 
-def _factor(operation: Operator, weight: str, *, float32: bool) -> Factor:
-    """Return the factor from sums to the output; `float32` rounds the product of two scales."""
-    scales = np.array(quantization_of(operation, weight).scale, np.float32)
-    products = (
-        (scale_of(operation, "input") * scales).astype(np.float64)
-        if float32
-        else np.float64(scale_of(operation, "input")) * scales.astype(np.float64)
-    )
-    return factor(products / np.float64(scale_of(operation)))
-
-
-def _rescaled_sums(operation: Operator, by: Factor, **tensors: Array | None) -> Array:
+def _sums(operation: Operator, **tensors: Array | None) -> Array:
+    """Return the integer sums of products, in float64."""
     reals = {
         slot: None if integers is None else centered(operation, slot, integers).astype(np.float64)
         for slot, integers in tensors.items()
     }
-    sums = np.asarray(operation.reference(**reals)).astype(np.int64)
-    input: Operand | None = operation.operand("input")
-    if input is not None and input.type.element_type is ElementType.INT16:
-        return offset(operation, rescaled_long(sums, by))
-    return offset(operation, rescaled(wrapped(sums), by))
+    return np.asarray(operation.reference(**reals))
