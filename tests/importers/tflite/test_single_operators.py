@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from tests.importers.tflite import operator_cases
+from tests.importers.tflite import layer_cases, operator_cases
 from tests.importers.tflite.single_operator import CASES, Case, Draw, LiteRT
 
 import crosschip
 from crosschip.ir import Array
 
-assert operator_cases.CASES is CASES
+_FAMILIES = (layer_cases, operator_cases)
+"""Importing them registers the cases."""
 
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 3, 270, 40
 _TOLERANCE = 2e-5
@@ -40,9 +41,19 @@ def _difference(case: Case, expected: Array, actual: Array) -> str:
     return "" if same.all() else f"{actual[~same][:4]} instead of {expected[~same][:4]}"
 
 
+def _initial_state(model: crosschip.Model) -> dict[str, Array]:
+    """Zeros for the inputs that stand for variables."""
+    return {
+        name: np.zeros(operand.type.static_shape or (), operand.type.element_type.dtype)
+        for name, operand in model.inputs.items()
+        if name.startswith("past.")
+    }
+
+
 def _check(litert: LiteRT, operator: str, seeds: range, device: str) -> Counter[str]:
     """Compare a device with LiteRT on some cases, and count what became of them."""
     outcomes: Counter[str] = Counter()
+    devices = list(dict.fromkeys([device, "reference"]))
     for seed in seeds:
         case = CASES[operator](Draw(seed))
         expected = litert.run(case)
@@ -50,9 +61,11 @@ def _check(litert: LiteRT, operator: str, seeds: range, device: str) -> Counter[
             outcomes["refused by LiteRT"] += 1
             continue
         model = crosschip.load(case.file())
-        inputs = dict(zip(model.inputs, case.arrays(), strict=True))
-        with crosschip.compile(model, [device, "reference"], cache=False) as compiled:
-            results = list(compiled.run(inputs).values())
+        fed = (name for name in model.inputs if not name.startswith("past."))
+        inputs = dict(zip(fed, case.arrays(), strict=True)) | _initial_state(model)
+        with crosschip.compile(model, devices, cache=False) as compiled:
+            outputs = compiled.run(inputs)
+        results = [value for name, value in outputs.items() if not name.startswith("present.")]
         assert len(results) == len(expected)
         for wanted, actual in zip(expected, results, strict=True):
             difference = _difference(case, wanted, actual)
