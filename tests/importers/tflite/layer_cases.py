@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from tests.importers.tflite.single_operator import Case, Draw, Tensor, cases, const, options
+from tests.importers.tflite.operator_cases import OPERATORS
+from tests.importers.tflite.single_operator import CASES, Case, Draw, Tensor, cases, const, options
 
 _TANH = 4
 _LSTM_OPTIONS = {
@@ -89,8 +90,8 @@ def lstm(draw: Draw, operator: str) -> Case:
     outputs = draw.random.randint(1, 3) if projected else units
 
     def gates(shape: tuple[int, ...], integers: bool = False) -> list[Tensor | None]:
-        made = [_maybe_hybrid(draw, shape, integers) for _ in range(4)]
-        return [None if coupled else made[0], *made[1:]]
+        weights = [_maybe_hybrid(draw, shape, integers) for _ in range(4)]
+        return [None if coupled else weights[0], *weights[1:]]
 
     inputs: list[Tensor | None] = [*gates((units, size), hybrid), *gates((units, outputs), hybrid)]
     peepholes = [None, None, None]
@@ -301,3 +302,6 @@ def quantized_pooling(draw: Draw, key: str) -> Case:
     chosen.filterHeight, chosen.filterWidth = draw.random.randint(1, 3), draw.random.randint(1, 3)
     chosen.fusedActivationFunction = draw.random.choice([0, 1, 3])
     return Case(key.split()[0], [image], [draw.output(image.dtype, image)], chosen, 3)
+
+
+LAYERS = tuple(name for name in CASES if name not in OPERATORS)

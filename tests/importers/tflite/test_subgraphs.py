@@ -224,7 +224,7 @@ def test_detections_are_those_of_litert(regular: bool) -> None:
     anchors = file.constant(numbers.uniform(0.1, 1, (20, 4)), "float32")
     outputs = [file.tensor("float32", []) for _ in range(4)]
     file.interface([boxes, scores], outputs)
-    options = {f"{name}_scale": scale for name, scale in zip("yxhw", (10.0, 10.0, 5.0, 5.0), strict=True)}
+    options: dict[str, Any] = {"y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0}
     options |= {"nms_iou_threshold": 0.5, "nms_score_threshold": 0.1, "max_detections": 5}
     options |= {"max_classes_per_detection": 1, "num_classes": 3, "use_regular_nms": regular}
     content = bytes(flexbuffers.Dumps(options))
