@@ -11,7 +11,6 @@ from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.unary import Sqrt, Square
 
-
 _STORED = Quantization((1.0,))
 _AWAY_FROM_ZERO = Quantization((1 / (1 + 2**-16),))
 """Scale that moves a mean of integers that lies between two of them to the greater magnitude."""
