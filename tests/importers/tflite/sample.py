@@ -96,12 +96,14 @@ class Writer:
         inputs: Sequence[int],
         outputs: Sequence[int],
         options: str = "",
+        *,
+        version: int = 1,
         **fields: Any,
     ) -> None:
         """Add an operator; `fields` are those of its options."""
         code = schema.OperatorCodeT()
         code.builtinCode = getattr(_CODES, name)
-        code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), 3
+        code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), version
         self.model.operatorCodes.append(code)
         operator = schema.OperatorT()
         operator.opcodeIndex = len(self.model.operatorCodes) - 1
@@ -167,6 +169,7 @@ def sample() -> Writer:
 
     w.subgraph()
     x, y = w.tensor((1, 8, 8, 3)), w.tensor((1, 4, 4, 4))
+    w.operator("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=3)
     strides = {"strideW": 2, "strideH": 2}
     w.operator("CONV_2D", [x, weights(4, 3, 3, 3), weights(4)], [y], "Conv2DOptions", **strides)
     z = w.tensor((1, 4, 4, 4))
@@ -200,9 +203,9 @@ def sample() -> Writer:
     w.operator("QUANTIZE", [f], [q], "QuantizeOptions")
     stored = w.constant(rng.integers(-127, 127, (2, 4)).astype(np.int8), scales=[0.05])
     bias = w.constant(np.array([3, -4], np.int32), scales=[0.005])
-    w.operator("FULLY_CONNECTED", [q, stored, bias], [qd], "FullyConnectedOptions")
+    w.operator("FULLY_CONNECTED", [q, stored, bias], [qd], "FullyConnectedOptions", version=4)
     d, most, limit = w.tensor((1, 2)), w.tensor((1,)), w.tensor((1,), np.bool_)
-    w.operator("DEQUANTIZE", [qd], [d], "DequantizeOptions")
+    w.operator("DEQUANTIZE", [qd], [d], "DequantizeOptions", version=2)
     w.operator("REDUCE_MAX", [d, integers(1)], [most], "ReducerOptions")
     zero = w.constant(np.zeros((1,), np.float32))
     w.operator("GREATER", [most, zero], [limit], "GreaterOptions")
@@ -216,6 +219,11 @@ def sample() -> Writer:
         before, after = w.tensor((1, 2)), w.tensor((1, 2))
         w.operator(name, [before], [after])
         w.finish([before], [after])
+    w.subgraph()
+    begun, first = w.handle(), w.constant(np.array([[1, 2, 0, -1]], np.float32))
+    w.operator("VAR_HANDLE", [], [begun], "VarHandleOptions", sharedName=b"state")
+    w.operator("ASSIGN_VARIABLE", [begun, first], [], "AssignVariableOptions")
+    w.finish([], [])
     w.add_metadata("min_runtime_version", b"2.9.0\0\0\0")
     w.add_metadata("TFLITE_METADATA", write(METADATA, metadata.IDENTIFIER))
     return w
