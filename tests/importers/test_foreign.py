@@ -72,7 +72,6 @@ def write_safetensors(path: Path) -> None:
 
 
 FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "net.tflite": (content(b"\x1c\0\0\0TFL3" + bytes(40)), "tf2onnx.convert --tflite {path} "),
     "saved": (folder("saved_model.pb", "variables/x"), "tf2onnx.convert --saved-model {path} "),
     "net.keras": (
         zipped("metadata.json", "config.json", "model.weights.h5"),
@@ -122,7 +121,7 @@ def test_a_file_is_named_with_its_conversion(tmp_path: Path, name: str) -> None:
     assert str(compiling.value) == str(caught.value)
 
 
-BY_CONTENT = ["net.tflite", "net.keras", "net.pt", "net.ms", "net.safetensors", "net.gguf"]
+BY_CONTENT = ["net.keras", "net.pt", "net.ms", "net.safetensors", "net.gguf"]
 
 
 @pytest.mark.parametrize("name", [*BY_CONTENT, "net.ort", "net.xml"])
@@ -197,16 +196,16 @@ def test_objects_of_engines_are_named() -> None:
 
 
 def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    FILES["net.tflite"][0](tmp_path / "net.tflite")
-    assert run(["run", str(tmp_path / "net.tflite")]) == 1
+    FILES["saved"][0](tmp_path / "saved")
+    assert run(["run", str(tmp_path / "saved")]) == 1
     assert "error: " in (captured := capsys.readouterr()).err
-    assert "tf2onnx.convert --tflite" in captured.err
+    assert "tf2onnx.convert --saved-model" in captured.err
 
 
 def test_pasted_paths_are_quoted(tmp_path: Path) -> None:
-    path = tmp_path / "my net.tflite"
-    FILES["net.tflite"][0](path)
-    with pytest.raises(ModelFileError, match=f"--tflite '{path}' --output"):
+    path = tmp_path / "my net"
+    FILES["saved"][0](path)
+    with pytest.raises(ModelFileError, match=f"--saved-model '{path}' --output"):
         crosschip.load(path)
 
 

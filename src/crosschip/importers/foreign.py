@@ -93,12 +93,6 @@ def _is_safetensors(content: _Content) -> bool:
 
 FORMATS = (
     Format(
-        "a TensorFlow Lite model",
-        "`.tflite`",
-        conversion=f"{_TF2ONNX} --tflite MODEL --output model.onnx",
-        matches=_starting(b"TFL3", 4),
-    ),
-    Format(
         "a TensorFlow SavedModel",
         "a folder with `saved_model.pb`",
         conversion=f"{_TF2ONNX} --saved-model MODEL --output model.onnx",
