@@ -19,7 +19,16 @@ from crosschip.exporters import export, tosa
 from crosschip.flatbuffer import read
 from crosschip.flatbuffer.schemas import tosa as schema
 from crosschip.hal import CompileError
-from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Quantization, TensorType
+from crosschip.ir import (
+    Array,
+    Builder,
+    DeviceError,
+    ElementType,
+    If,
+    Model,
+    Quantization,
+    TensorType,
+)
 from crosschip.ops import Operator
 from crosschip.ops.definition.examples import arrays_for, examples_of, model_of
 from crosschip.ops.definition.registry import operators
@@ -317,6 +326,27 @@ def test_what_tosa_does_not_express_is_refused_with_the_reason(tmp_path: Path) -
     assert not (tmp_path / "model.tosa").exists()
 
 
+def test_both_branches_are_computed_and_one_is_selected() -> None:
+    branches = []
+    for operator in (Relu, Tanh):
+        inner = Builder("branch")
+        inner.output("y", inner.add(operator, inner.input("x", TensorType(FLOAT32, (4,)))))
+        branches.append(inner.build())
+    b = Builder("model")
+    condition = b.input("condition", TensorType(ElementType.BOOL, (1,)))
+    x = b.input("x", TensorType(FLOAT32, (4,)))
+    (y,) = b.insert(If.of("if", condition, (x,), branches))
+    b.output("z", b.add(Add, y, x))
+    model = b.build()
+    lowered = tosa.lower(simplify(model), {})
+    content = tosa.write(lowered, {})
+    for taken in (True, False):
+        inputs = [np.array([taken]), np.array([-1.5, 0, 0.5, 3], np.float32)]
+        with cc.compile(model, ["reference"], cache=False) as compiled:
+            expected = compiled.run(dict(zip(model.inputs, inputs, strict=True)))["z"]
+        np.testing.assert_allclose(tosa.run(content, lowered, inputs)[0], expected, rtol=1e-6)
+
+
 def test_int64_is_int32_in_a_file() -> None:
     b = Builder("model")
     x = b.input("x", TensorType(ElementType.INT64, (2,)))
@@ -331,7 +361,9 @@ def test_int64_is_int32_in_a_file() -> None:
     b = Builder("model")
     x = b.input("x", TensorType(ElementType.INT64, (2,)))
     b.output("y", b.add(Add, x, np.array(2**40)))
-    with pytest.raises(CompileError, match=r"ADD .*: a constant of int64 has elements beyond int32"):
+    with pytest.raises(
+        CompileError, match=r"ADD .*: a constant of int64 has elements beyond int32"
+    ):
         tosa.write(tosa.lower(b.build(), {}), {})
 
 
