@@ -23,12 +23,13 @@ from crosschip.devices.kits.tosa.converters.matrix import multiply
 from crosschip.devices.kits.tosa.converters.table import quantized, shape_of
 from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.devices.kits.tosa.integers import BYTE_TYPES, BYTES, bytes_of, scales_of, steps
-from crosschip.devices.kits.tosa.rescaling import fit_sum, rescale, rescaled_sum
+from crosschip.devices.kits.tosa.rescaling import clamp_to_fuse, fit_sum, rescale, rescaled_sum
 from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Model, Operand, TensorType
 from crosschip.ops.standard import activation, arithmetic, unary
 from crosschip.ops.standard.convolution import Conv, Conv2D, Conv3D
+from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.reduction import ReduceMean, ReduceSum, Reduction
 
@@ -91,6 +92,32 @@ def fully_connected(g: Graph, op: FullyConnected) -> Value:
 def mat_mul(g: Graph, op: MatMul) -> Value:
     (x, x_zero), (y, y_zero) = bytes_of(g, op.x), bytes_of(g, op.y)
     return _rescale_products(g, op, multiply(g, op, x, y, (x_zero, y_zero)), op.y)
+
+
+def _requantized(g: Graph, operand: Operand, output: Operand) -> Value:
+    """Return integers of an operand in the quantization of an output."""
+    (first,), (scale,) = scales_of(operand), scales_of(output)
+    return rescale(g, steps(g, operand), [first / scale], output)
+
+
+@quantized(
+    Concat,
+    form={"parts": BYTES, "output": BYTES},
+    limit=lambda op: any(
+        part.type.quantization != op.outputs[0].type.quantization for part in op.parts
+    ),
+)
+def concat(g: Graph, op: Concat) -> Value:
+    parts = [_requantized(g, part, op.outputs[0]) for part in op.parts]
+    return g.concat(parts, op.axis % parts[0].rank)
+
+
+@quantized(arithmetic.Max, arithmetic.Min, form=_PAIR)
+def extreme(g: Graph, op: arithmetic.Max | arithmetic.Min) -> Value:
+    """Compare what both inputs are rounded to, since rounding keeps the order."""
+    one, other = (_requantized(g, operand, op.outputs[0]) for operand in (op.input0, op.input1))
+    chosen = g.binary(Op.MAXIMUM if isinstance(op, arithmetic.Max) else Op.MINIMUM, one, other)
+    return clamp_to_fuse(g, chosen, op.outputs[0], op.fuse_code)
 
 
 @quantized(ReduceSum, ReduceMean, form=_UNIT)
