@@ -33,7 +33,7 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.examples import arrays_for, examples_of, model_of
 from crosschip.ops.definition.registry import operators
 from crosschip.ops.standard.activation import Relu, Tanh
-from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Pow, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
@@ -41,6 +41,7 @@ from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.reduction import ReduceMean
 from crosschip.ops.standard.searching import NonZero
+from crosschip.ops.standard.unary import Rsqrt, Sqrt
 from crosschip.passes import simplify
 
 TOOLS = ROOT / "build" / "tosa" / "bin"
@@ -255,6 +256,34 @@ def _check_exact(model: Model, seed: int = 0) -> None:
     expected = ReferenceProgram(model).run(inputs)
     for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_quantized_matrix_products_have_zero_points() -> None:
+    b = Builder("product")
+    one, other = Quantization((0.5,), (117,)), Quantization((0.25,), (100,))
+    x = b.input("x", TensorType(UINT8, (3, 4), one))
+    y = b.input("y", TensorType(UINT8, (4, 5), other))
+    b.output("z", b.add(MatMul, x, y, quantization=Quantization((128.0,), (99,))))
+    _check_exact(b.build())
+
+
+def test_powers_and_roots_of_all_numbers() -> None:
+    numbers = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan]
+    base, exponent = (
+        part.ravel() for part in np.meshgrid(np.array(numbers, np.float32), np.float32(numbers))
+    )
+    b = Builder("powers")
+    x, y = (b.input(name, TensorType(FLOAT32, base.shape)) for name in "xy")
+    b.output("power", b.add(Pow, x, y))
+    b.output("root", b.add(Sqrt, x))
+    b.output("inverse", b.add(Rsqrt, x))
+    model = b.build()
+    lowered = tosa.lower(model, {})
+    actual = tosa.run(tosa.write(lowered, {}), lowered, [base, exponent])
+    with np.errstate(all="ignore"):
+        expected = [base**exponent, np.sqrt(base), 1 / np.sqrt(base)]
+    for one, other in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 def _weights(*shape: int, axis: int = 0) -> tuple[Array, Quantization]:

@@ -59,7 +59,29 @@ def mul(g: Graph, op: arithmetic.Mul) -> Value:
     return rescale(g, product, [first * second / scale], op.outputs[0], op.fuse_code)
 
 
-@quantized(Conv2D, Conv3D, form={**_WEIGHTED, "filter": _WEIGHTS})
+_MAX_SUM = 2**31
+_MAX_PRODUCT = 255 * 255
+
+
+def _sums_fit(op: Any) -> bool:
+    """Return whether sums of products of bytes, with the bias, are certainly int32."""
+    if isinstance(op, Conv):
+        terms = prod(shape_of(op.filter)[1:])
+    elif isinstance(op, FullyConnected):
+        terms = shape_of(op.weight)[1]
+    else:
+        shape = shape_of(op.x)
+        terms = shape[-2 if op.transpose_x and len(shape) > 1 else -1]
+    bias = op.operand("bias")
+    largest = 0
+    if bias is not None:
+        if bias.value is None:
+            return False
+        largest = int(np.abs(bias.value.astype(np.int64)).max(initial=0))
+    return terms * _MAX_PRODUCT + largest < _MAX_SUM
+
+
+@quantized(Conv2D, Conv3D, limit=_sums_fit, form={**_WEIGHTED, "filter": _WEIGHTS})
 def conv(g: Graph, op: Conv) -> Value:
     (image, zero), (filters, filter_zero) = bytes_of(g, op.input), bytes_of(g, op.filter)
     image, sizes, attributes = fitted(g, op, image_of(g, image))
@@ -75,7 +97,7 @@ def _rescale_products(g: Graph, op: Any, sums: Value, weights: Operand) -> Value
     return rescale(g, sums, ratios, op.outputs[0], op.fused)
 
 
-@quantized(FullyConnected, form={**_WEIGHTED, "weight": _WEIGHTS})
+@quantized(FullyConnected, limit=_sums_fit, form={**_WEIGHTED, "weight": _WEIGHTS})
 def fully_connected(g: Graph, op: FullyConnected) -> Value:
     (rows, zero), (weights, weight_zero) = bytes_of(g, op.input), bytes_of(g, op.weight)
     units, size = shape_of(op.weight)
@@ -88,7 +110,7 @@ def fully_connected(g: Graph, op: FullyConnected) -> Value:
     return _rescale_products(g, op, sums, op.weight)
 
 
-@quantized(MatMul, form={"x": BYTES, "y": BYTES, "output": BYTES})
+@quantized(MatMul, limit=_sums_fit, form={"x": BYTES, "y": BYTES, "output": BYTES})
 def mat_mul(g: Graph, op: MatMul) -> Value:
     (x, x_zero), (y, y_zero) = bytes_of(g, op.x), bytes_of(g, op.y)
     return _rescale_products(g, op, multiply(g, op, x, y, (x_zero, y_zero)), op.y)
