@@ -60,7 +60,7 @@ def test_sizes_stay_open_or_are_fixed(tmp_path: Path) -> None:
     export(convolution(None), path)
     image = cc.load(path).inputs["image"].type
     assert image.static_shape is None
-    with pytest.raises(cc.UnsupportedError, match="its sizes must be known"):
+    with pytest.raises(cc.InputError, match="leaves sizes open; say which, as in --shape N=1"):
         export(convolution(None), tmp_path / "model.tflite")
     export(convolution(None), tmp_path / "model.tflite", shapes={"image": (2, 3, 8, 8)})
 

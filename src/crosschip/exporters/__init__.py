@@ -23,6 +23,7 @@ from crosschip.passes import simplify
 from crosschip.passes.specialize import Specialize
 from crosschip.progress import task
 from crosschip.runtime.artifact.atomic_files import write_user_file
+from crosschip.runtime.inputs import check_static
 from crosschip.runtime.options import Shapes
 
 
@@ -32,11 +33,13 @@ class Exporter(Protocol):
     Attributes:
         suffix: the suffix of files of the format, such as `.onnx`.
         engine: the name of the engine that runs them, for messages.
+        static: whether all sizes must be known.
         properties: what the format's settings mean, by name.
     """
 
     suffix: str
     engine: str
+    static: bool
     properties: Mapping[str, str]
 
     def lower(self, model: Model, properties: Mapping[str, str]) -> Model:
@@ -125,7 +128,8 @@ def export(
 
     Raises:
         DeviceError: the engine is not installed, rejects the file, or computes something else.
-        InputError: there is no such format or setting, or the file cannot be written.
+        InputError: there is no such format or setting, the format needs sizes that are open, or the
+            file cannot be written.
         UnsupportedError: operations cannot be expressed in the format; the message has the reasons.
         Error: as for `crosschip.load`.
     """
@@ -137,6 +141,8 @@ def export(
     if shapes:
         types = {name: operand.type for name, operand in loaded.inputs.items()}
         loaded = Specialize(*shapes_and_sizes(types, shapes))(loaded)
+    if exporter.static:
+        check_static(loaded)
     with spending(budget), task(f"writing {target}"):
         lowered, content = _convert(loaded, name, exporter, settings)
     checked = None

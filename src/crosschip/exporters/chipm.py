@@ -9,6 +9,7 @@ from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 suffix = ".chipm"
 engine = "the reference"
+static = False
 properties: Mapping[str, str] = {}
 
 

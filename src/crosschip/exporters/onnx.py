@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 suffix = ".onnx"
 engine = "ONNX Runtime"
+static = False
 properties: Mapping[str, str] = {"opset": "the version of the standard operators, 17 to 25 (21)"}
 
 

@@ -11,6 +11,7 @@ from crosschip.ir.errors import install_command
 
 suffix = ".tflite"
 engine = "LiteRT"
+static = True
 properties: Mapping[str, str] = {}
 
 

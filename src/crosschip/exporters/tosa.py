@@ -17,6 +17,7 @@ from crosschip.ir import Array, DeviceError, ElementType, Model, Operand
 
 suffix = ".tosa"
 engine = "Arm's TOSA reference model"
+static = True
 properties: Mapping[str, str] = {}
 
 _TOOL = "tosa_reference_model"

@@ -9,6 +9,7 @@ from crosschip.devices.kits.tflite.converters import converters, images
 from crosschip.devices.kits.tflite.half import ComputeInFloat32
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.devices.kits.tflite.quantized import FuseQuantized, RealConstants, SignedBytes
+from crosschip.devices.kits.tflite.shuffles import RecognizeShuffles
 from crosschip.devices.kits.tflite.transposes import MoveTransposes
 from crosschip.hal import Capabilities, Rule, Sizing, Support
 from crosschip.hal.converters import Converters
@@ -88,6 +89,7 @@ def _with_activation(
 
 
 _BEFORE: tuple[Pass, ...] = (
+    RecognizeShuffles(),
     ComputeInFloat32(),
     SignedBytes(),
     FuseQuantized(supports),

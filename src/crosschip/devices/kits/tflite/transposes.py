@@ -9,12 +9,13 @@ import numpy as np
 
 from crosschip.devices.kits.tflite.converters.layout import ranges_of
 from crosschip.devices.kits.tflite.converters.reduction import axes_of
+from crosschip.devices.kits.tflite.converters.table import reshaped
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.ir import Model, Operand, Operation, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.definition.kinds import aligned_row_axis
-from crosschip.ops.standard.activation import LogSoftmax, Softmax
+from crosschip.ops.standard.activation import LogSoftmax, PRelu, Softmax
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.padding import Pad
@@ -202,6 +203,17 @@ def _arg_max(g: Graph, op: ArgMax, source: Operand, order: Order) -> Sequence[Op
     return [g.add(Transpose, output, order)]
 
 
+def _prelu(g: Graph, op: PRelu, source: Operand, order: Order) -> Sequence[Operand] | None:
+    slope = op.slope
+    if len(slope.type.shape or ()) == 1 and len(order) > 2:
+        slope = reshaped(g, slope, (-1, *(1,) * (len(order) - 2)))
+    before = _reordered(slope, order)
+    if before is None or _is_per_channel(slope):
+        return None
+    (output,) = g.add_all(PRelu, source, before, quantization=op.output_quantization)
+    return [g.add(Transpose, output, order)]
+
+
 _MOVES: dict[type[Operation], Move] = {
     ReduceMean: _reduce,
     ReduceMax: _reduce,
@@ -213,4 +225,5 @@ _MOVES: dict[type[Operation], Move] = {
     Softmax: _softmax,
     LogSoftmax: _softmax,
     ArgMax: _arg_max,
+    PRelu: _prelu,
 }

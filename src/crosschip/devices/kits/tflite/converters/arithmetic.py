@@ -13,6 +13,7 @@ from crosschip.devices.kits.tflite.converters.table import (
     binary_forms,
     converts,
     rank_of,
+    reshaped,
     same,
     shape_of,
     unary_forms,
@@ -20,6 +21,7 @@ from crosschip.devices.kits.tflite.converters.table import (
 )
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal
+from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Operand
 from crosschip.mapping.channels_last import transpose
 from crosschip.ops.standard.activation import (
@@ -107,15 +109,16 @@ def hard_swish(g: Graph, op: HardSwish) -> Operand:
     return g.native("HARD_SWISH", op.input, type=op.outputs[0].type)
 
 
-def _prelu_limit(op: PRelu) -> Refusal | None:
-    if rank_of(op.input) != rank_of(op.slope) or shape_of(op.slope)[0] != 1:
-        return Refusal("slope", "must have the input's number of axes, and a batch of 1")
-    return None
+_SLOPE = Scheme(frozenset({ElementType.INT8}))
 
 
-@converts(PRelu, limit=_prelu_limit)
+@converts(PRelu, quantized=[{"input": ACTIVATION, "slope": _SLOPE, "output": ACTIVATION}])
 def prelu(g: Graph, op: PRelu) -> Operand:
-    return g.native("PRELU", op.input, op.slope, type=op.outputs[0].type)
+    slope, rank = op.slope, rank_of(op.input)
+    if rank_of(slope) == 1 and rank > 2:
+        # A list runs along axis 1; TensorFlow Lite's broadcasting begins with the last axis.
+        slope = reshaped(g, slope, (-1, *(1,) * (rank - 2)))
+    return g.native("PRELU", op.input, slope, type=op.outputs[0].type)
 
 
 @converts(Softmax, LogSoftmax)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Converters, Refusal, Rule
 from crosschip.hal.converters import Form, Scheme
-from crosschip.ir import ElementType, Operand, TensorType
+from crosschip.ir import ElementType, Operand, TensorType, constant
 from crosschip.ir.types import BOOLEANS, INTEGERS
 from crosschip.mapping.channels_last import (
     channels_first_axes,
@@ -17,6 +17,7 @@ from crosschip.mapping.channels_last import (
     transpose_type,
 )
 from crosschip.ops import Operator
+from crosschip.ops.standard.layout import Reshape
 
 SINGLE = frozenset({ElementType.FLOAT32})
 INDICES = frozenset({ElementType.INT32, ElementType.INT64})
@@ -74,6 +75,14 @@ def to_channels_first(g: Graph, operand: Operand) -> Operand:
 def channels_last_type(type_: TensorType) -> TensorType:
     """Return the type of an image with its channels last."""
     return transpose_type(type_, channels_last_axes(len(type_.shape or ())))
+
+
+def reshaped(g: Graph, operand: Operand, shape: Sequence[int]) -> Operand:
+    """Return an operand in another shape; a constant stays a constant."""
+    if operand.value is None:
+        return g.add(Reshape, operand, tuple(shape))
+    array = operand.value.reshape(shape)
+    return constant(array, operand.name, operand.type.quantization)
 
 
 def rank_of(operand: Operand) -> int:
