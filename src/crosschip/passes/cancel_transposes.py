@@ -99,6 +99,7 @@ class _Mover:
         self._orders = orders
         self._moved: dict[tuple[Operand, Order], Operand] = {}
         self._needed = set(model.outputs.values())
+        self._names = {operation.name for operation in model.operations}
         for operation in model.operations:
             order = orders.get(operation)
             for operand in operation.inputs:
@@ -118,7 +119,7 @@ class _Mover:
         self.rewriter.keep(moved.with_outputs((result,)))
         self._moved[output, order] = result
         if output in self._needed:
-            name = f"{output.name}.back"
+            name = self._unused_name(f"{output.name}.back")
             self.rewriter.emit(
                 Transpose(name, Transpose.bind(name, (result, order), {}), (output,))
             )
@@ -161,11 +162,20 @@ class _Mover:
             source, perm = before.input, tuple(inner[axis] for axis in perm)
             if perm == tuple(range(len(perm))):
                 return source
-        name = f"{operand.name}.to_{'_'.join(map(str, perm))}"
+        name = self._unused_name(f"{operand.name}.to_{'_'.join(map(str, perm))}")
         inputs = Transpose.bind(name, (source, perm), {})
         result = Operand(name, Transpose(name, inputs).infer()[0])
         self.rewriter.keep(Transpose(name, inputs, (result,)))
         return result
+
+    def _unused_name(self, stem: str) -> str:
+        """Return a name that no operation has; an earlier run of the pass may have used it."""
+        name, number = stem, 1
+        while name in self._names:
+            number += 1
+            name = f"{stem}_{number}"
+        self._names.add(name)
+        return name
 
 
 def _find_orders(model: Model) -> Mapping[Operation, Order]:

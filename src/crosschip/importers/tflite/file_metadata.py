@@ -68,7 +68,7 @@ def _content(file: File, index: int, data: memoryview) -> memoryview:
         return memoryview(b"")
     buffer = file.buffers[index]
     if buffer.data is not None:
-        return memoryview(buffer.data)
+        return memoryview(buffer.data.data)
     return data[buffer.offset : buffer.offset + buffer.size]
 
 

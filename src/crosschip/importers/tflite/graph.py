@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crosschip.flatbuffer import read
 from crosschip.flatbuffer.schemas.tflite import Model as File
-from crosschip.flatbuffer.schemas.tflite import SignatureDef, SubGraph, TensorMap
+from crosschip.flatbuffer.schemas.tflite import SignatureDef, TensorMap
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.locations import located
 from crosschip.importers.tflite.node import TABLE
@@ -60,9 +60,11 @@ def read_file(source: Path | bytes, where: str) -> tuple[File, memoryview]:
 
 def _import(file: File, reader: TensorReader, name: str) -> Model:
     """Import the first subgraph, and those that it calls."""
-    shared = Shared(file, reader, operation_names := set())
+    operation_names: set[str] = set()
+    shared = Shared(file, reader, operation_names)
     main = file.subgraphs[0]
-    TABLE.check("its operators", _types(shared, file.subgraphs))
+    # Subgraphs that only composites and other signatures need are not imported.
+    TABLE.check("subgraph 0", [shared.code(operator)[0] for operator in main.operators])
     if main.outputs is None or not len(main.outputs):
         raise ModelFileError("has no outputs; export or download it again")
     builder = Builder(name, used_names=operation_names)
@@ -94,12 +96,6 @@ def main_signature(file: File) -> SignatureDef | None:
         if signature.subgraph_index == 0:
             return signature
     return None
-
-
-def _types(shared: Shared, subgraphs: Sequence[SubGraph]) -> list[str]:
-    """Return the types of the operators in the subgraphs that the first one needs."""
-    # Subgraphs that only composites and other signatures need are not imported.
-    return [shared.code(operator)[0] for operator in subgraphs[0].operators]
 
 
 def _names(subgraph: Subgraph, indices: Sequence[int], signature: Sequence[TensorMap]) -> list[str]:

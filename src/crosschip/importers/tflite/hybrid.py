@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.tflite.node import Node
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 from crosschip.ops.standard.unary import Abs, Round
@@ -30,7 +30,7 @@ def is_hybrid(input: Operand, weight: Operand) -> bool:
 
 
 def round_activations(
-    node: Node, input: Operand, axes: Sequence[int], asymmetric: bool = False
+    node: Node | Builder, input: Operand, axes: Sequence[int], asymmetric: bool = False
 ) -> Operand:
     """Round reals to 8 bits, with a scale for all elements along the axes.
 
@@ -49,7 +49,7 @@ def round_activations(
     return node.add(Mul, steps, node.add(Div, bound, np.float32(127)))
 
 
-def _round_asymmetric(node: Node, input: Operand, axes: Sequence[int]) -> Operand:
+def _round_asymmetric(node: Node | Builder, input: Operand, axes: Sequence[int]) -> Operand:
     """Round reals to 256 steps, of which one is 0."""
     zero = np.float32(0)
     low = node.add(Min, node.add(ReduceMin, input, tuple(axes)), zero)

@@ -31,6 +31,7 @@ from crosschip.mapping.channels_last import (
     transpose_type,
 )
 from crosschip.ops import Operator
+from crosschip.ops.definition.quantized import reals
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Clip
 from crosschip.ops.standard.layout import Transpose
@@ -257,6 +258,13 @@ class Node:
     def dequantized(self, operand: Operand) -> Operand:
         """Return the reals that an operand represents."""
         return operand if operand.type.quantization is None else self.add(Dequantize, operand)
+
+    def real_constant(self, operand: Operand) -> Operand:
+        """Return the reals that an operand represents; those of a constant are a constant."""
+        quantization = operand.type.quantization
+        if quantization is None or operand.value is None:
+            return self.dequantized(operand)
+        return constant(reals(operand.value, quantization).astype(np.float32), operand.name)
 
     def integers(self, operand: Operand) -> Operand:
         """Return the stored integers of an operand, without their quantization."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -56,6 +57,10 @@ class State:
         if key not in self._past:
             self._declare(key, value.type)
         self._present[key] = value
+
+    def rename(self, renamed: Mapping[Operand, Operand]) -> None:
+        """Replace values that have been renamed."""
+        self._present = {key: renamed.get(value, value) for key, value in self._present.items()}
 
     def add_outputs(self) -> None:
         """Declare the outputs with which the next run begins."""

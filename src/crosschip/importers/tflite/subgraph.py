@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from crosschip.flatbuffer.schemas.tflite import Model, Operator, SubGraph, Tensor
+from crosschip.flatbuffer.schemas.tflite import Model, Operator, OperatorCode, SubGraph, Tensor
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.body import Body, Captures, OpenAxes
 from crosschip.importers.locations import REFUSALS, located, prefix_error
@@ -74,7 +74,8 @@ class Shared:
         """Return an operator's type and version."""
         if operator.opcode_index >= len(self.codes):
             raise ModelFileError(f"there is no operator code {operator.opcode_index}")
-        return self.codes[operator.opcode_index]
+        index: int = operator.opcode_index
+        return self.codes[index]
 
     def names(self, stem: str) -> Iterator[str]:
         """Yield names for the operations of an operator, the first being the stem if it is free."""
@@ -96,12 +97,12 @@ class Shared:
         return name
 
 
-def _operator_type(code: object) -> tuple[str, int]:
+def _operator_type(code: OperatorCode) -> tuple[str, int]:
     """Return the type and the version of an operator code."""
-    builtin = max(getattr(code, "builtin_code", 0), getattr(code, "deprecated_builtin_code", 0))
-    version: int = getattr(code, "version", 1)
+    # Files of before 2020 have only the older field, of 8 bits.
+    builtin, version = max(code.builtin_code, code.deprecated_builtin_code), int(code.version)
     if builtin == BuiltinOperator.CUSTOM:
-        return f"{CUSTOM}{getattr(code, 'custom_code', None) or ''}", version
+        return f"{CUSTOM}{code.custom_code or ''}", version
     try:
         return BuiltinOperator(builtin).name, version
     except ValueError:
@@ -346,7 +347,8 @@ class Subgraph:
             results = self._results_of(node)
         finally:
             self._builder.origins = outer_origins
-        self._bind(outputs, results, before)
+        renamed = self._bind(outputs, results, before)
+        self._rename_variables(inputs, renamed)
 
     def _declared(self, index: int) -> TensorType | None:
         """Return the type that the file declares for an output; `None` for a handle."""
@@ -367,8 +369,19 @@ class Subgraph:
             for result, type_ in zip(results, node.outputs, strict=False)
         ]
 
-    def _bind(self, outputs: Sequence[int], results: Sequence[Result], before: int) -> None:
-        """Bind tensors to the results, which get the tensors' names."""
+    def _rename_variables(self, indices: Sequence[int], renamed: Mapping[Operand, Operand]) -> None:
+        """Replace renamed results that an operator has assigned to its variables."""
+        for index in indices:
+            value = self._results.get(index)
+            if isinstance(value, Operand) and value in renamed:
+                self._results[index] = renamed[value]
+        if self._state is not None and renamed:
+            self._state.rename(renamed)
+
+    def _bind(
+        self, outputs: Sequence[int], results: Sequence[Result], before: int
+    ) -> Mapping[Operand, Operand]:
+        """Bind tensors to the results; return the new operands of those that get their names."""
         made = {o for operation in self._builder.operations[before:] for o in operation.outputs}
         names = {
             result: self.shared.operand_name(f"{self._prefix}{self.name(index)}")
@@ -381,12 +394,15 @@ class Subgraph:
                 if operand not in names and operand.name in wanted:
                     names[operand] = f"{operation.name}.{operation.type.lower()}"
         changed = {operand: name for operand, name in names.items() if operand.name != name}
-        renamed = self._builder.rename(changed, before) if changed else {}
+        renamed: Mapping[Operand, Operand] = {}
+        if changed:
+            renamed = self._builder.rename(changed, before)
         for index, result in zip(outputs, results, strict=False):
             if isinstance(result, Operand):
                 self._results[index] = renamed.get(result, result)
             elif result is not None:
                 self._results[index] = result
+        return renamed
 
 
 def _indices(vector: Array | None) -> list[int]:

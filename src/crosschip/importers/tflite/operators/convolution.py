@@ -16,6 +16,7 @@ from crosschip.importers.tflite.bias import accumulated_bias
 from crosschip.importers.tflite.hybrid import is_hybrid, round_activations
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import ModelError, Operand
+from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
 
@@ -134,7 +135,8 @@ def add_transposed(
     output_shape: Operand | None,
     padding: Padding,
     strides: Sequence[int],
-    **parameters: object,
+    dilations: Sequence[int] = (),
+    fuse_code: Fuse = Fuse.NONE,
 ) -> Operand:
     """Add a transposed convolution of an image [N, …, C] with a filter [C_in, C_out, …].
 
@@ -147,13 +149,14 @@ def add_transposed(
         padding: with `SAME`, half of what the filter extends beyond the output is cut off before
             it; with `VALID`, all is cut off after it.
         strides: the strides.
-        parameters: other parameters of the operator.
+        dilations: the dilations; all 1 if empty.
+        fuse_code: the fused activation.
     """
     rank = rank_of(input) - 2
+    dilations = dilations or (1,) * rank
     image = node.channels_first(input)
     spans = [
-        (size_of(filter, 2 + axis) - 1) * dilation + 1
-        for axis, dilation in enumerate(parameters.get("dilations", (1,) * rank))  # type: ignore[arg-type, var-annotated]
+        (size_of(filter, 2 + axis) - 1) * dilation + 1 for axis, dilation in enumerate(dilations)
     ]
     sizes = None if output_shape is None or output_shape.value is None else output_shape.value
     if sizes is None:
@@ -171,8 +174,9 @@ def add_transposed(
         filter,
         accumulated_bias(node, bias, image, filter),
         strides=tuple(strides),
+        dilations=tuple(dilations),
+        fuse_code=fuse_code,
         **padded,
-        **parameters,
     )
     return node.channels_last(node.fit(convolved, node.output()))
 

@@ -38,7 +38,7 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
-from crosschip.ops.standard.logical import BitShift, BitwiseXor
+from crosschip.ops.standard.logical import BitShift, BitwiseXor, ShiftDirection
 from crosschip.ops.standard.unary import (
     Abs,
     Ceil,
@@ -135,7 +135,7 @@ def right_shift(node: Node) -> Operand:
     """Import a shift; numbers of bits beyond the type's are clamped to its bits less one."""
     bits = node[0].type.element_type.dtype.itemsize * 8
     count = node.add(Clip, node[1], 0, bits - 1)
-    return node.add(BitShift, node[0], count, direction="RIGHT")
+    return node.add(BitShift, node[0], count, direction=ShiftDirection.RIGHT)
 
 
 @imports(*_CLIPS)

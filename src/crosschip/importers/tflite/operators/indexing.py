@@ -14,6 +14,7 @@ from crosschip.ops.standard.creation import Fill, OneHot
 from crosschip.ops.standard.indexing import (
     Gather,
     GatherND,
+    Scatter,
     ScatterND,
     SparseToDense,
 )
@@ -22,10 +23,10 @@ from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.slicing import Slice
 
 _SEGMENTS = {
-    "UNSORTED_SEGMENT_MAX": ("MAX", "lowest"),
-    "UNSORTED_SEGMENT_MIN": ("MIN", "highest"),
-    "UNSORTED_SEGMENT_PROD": ("MUL", 1),
-    "UNSORTED_SEGMENT_SUM": ("ADD", 0),
+    "UNSORTED_SEGMENT_MAX": (Scatter.MAX, "lowest"),
+    "UNSORTED_SEGMENT_MIN": (Scatter.MIN, "highest"),
+    "UNSORTED_SEGMENT_PROD": (Scatter.MUL, 1),
+    "UNSORTED_SEGMENT_SUM": (Scatter.ADD, 0),
 }
 
 
@@ -67,7 +68,7 @@ def scatter_nd(node: Node) -> Operand:
     """Import zeros to which updates are added."""
     dtype = node[1].type.element_type.dtype
     zeros = node.add(Fill, node[2], np.zeros((), dtype))
-    return node.add(ScatterND, zeros, node[0], node[1], reduction="ADD")
+    return node.add(ScatterND, zeros, node[0], node[1], reduction=Scatter.ADD)
 
 
 @imports("SPARSE_TO_DENSE")

@@ -15,9 +15,9 @@ from crosschip.ir import Operand
 from crosschip.ops.standard.creation import Fill, FillLike, Range
 from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Reshape
-from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.padding import Pad, PadMode
 
-_MIRRORED = {MirrorPadMode.REFLECT: "REFLECT", MirrorPadMode.SYMMETRIC: "SYMMETRIC"}
+_MIRRORED = {MirrorPadMode.REFLECT: PadMode.REFLECT, MirrorPadMode.SYMMETRIC: PadMode.SYMMETRIC}
 
 
 @imports("CONCATENATION")

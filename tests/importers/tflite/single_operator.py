@@ -1,0 +1,310 @@
+"""Random files with one operator, written with LiteRT's own classes, and run by LiteRT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from random import Random
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from crosschip.ir import Array
+
+CODES = {
+    "float32": schema.TensorType.FLOAT32,
+    "float16": schema.TensorType.FLOAT16,
+    "int8": schema.TensorType.INT8,
+    "uint8": schema.TensorType.UINT8,
+    "int16": schema.TensorType.INT16,
+    "uint16": schema.TensorType.UINT16,
+    "int32": schema.TensorType.INT32,
+    "uint32": schema.TensorType.UINT32,
+    "int64": schema.TensorType.INT64,
+    "bool": schema.TensorType.BOOL,
+}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An operand of the operator.
+
+    Attributes:
+        array: the elements; `None` for an output, whose type is `dtype`.
+        dtype: the element type's name.
+        constant: whether the file holds the elements.
+        scale, zero_point: of the quantization; no scale for none.
+        axis: along which several scales run.
+    """
+
+    array: Array | None = None
+    dtype: str = "float32"
+    constant: bool = False
+    scale: tuple[float, ...] = ()
+    zero_point: tuple[int, ...] = ()
+    axis: int = 0
+
+    @property
+    def elements(self) -> Array:
+        """The elements of an input."""
+        assert self.array is not None
+        return self.array
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file with one operator.
+
+    Attributes:
+        operator: its name in the schema.
+        inputs: the operands; `None` for one that is omitted.
+        outputs: their types.
+        options: the object of LiteRT's schema.
+        version: of the operator.
+        optimized: whether LiteRT's reference kernel computes something else than TensorFlow, so
+            that the optimized one is the oracle.
+    """
+
+    operator: str
+    inputs: Sequence[Tensor | None]
+    outputs: Sequence[Tensor]
+    options: Any = None
+    version: int = 1
+    optimized: bool = False
+
+    def __str__(self) -> str:
+        parts = [
+            f"{each.dtype}{list(each.elements.shape)}{'c' * each.constant}" if each else "-"
+            for each in self.inputs
+        ]
+        options = {} if self.options is None else vars(self.options)
+        return f"{self.operator} v{self.version} ({', '.join(parts)}) {options}"
+
+    def file(self) -> bytes:
+        """Return the content of the file."""
+        model = schema.ModelT()
+        model.version = 3
+        code = schema.OperatorCodeT()
+        code.builtinCode = getattr(schema.BuiltinOperator, self.operator)
+        code.deprecatedBuiltinCode = min(code.builtinCode, 127)
+        code.version = self.version
+        model.operatorCodes = [code]
+        model.buffers = [schema.BufferT()]
+        graph = schema.SubGraphT()
+        graph.name, graph.tensors = "main", []
+        operator = schema.OperatorT()
+        operator.opcodeIndex = 0
+        operator.inputs = [
+            -1 if tensor is None else _declare(model, graph, f"in{index}", tensor)
+            for index, tensor in enumerate(self.inputs)
+        ]
+        operator.outputs = [
+            _declare(model, graph, f"out{index}", tensor)
+            for index, tensor in enumerate(self.outputs)
+        ]
+        if self.options is not None:
+            name = type(self.options).__name__.removesuffix("T")
+            if hasattr(schema.BuiltinOptions, name):
+                operator.builtinOptionsType = getattr(schema.BuiltinOptions, name)
+                operator.builtinOptions = self.options
+            else:
+                operator.builtinOptions2Type = getattr(schema.BuiltinOptions2, name)
+                operator.builtinOptions2 = self.options
+        graph.operators = [operator]
+        graph.inputs = [
+            index
+            for index, tensor in zip(operator.inputs, self.inputs, strict=True)
+            if tensor is not None and not tensor.constant
+        ]
+        graph.outputs = list(operator.outputs)
+        model.subgraphs = [graph]
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+    def arrays(self) -> list[Array]:
+        """Return what is fed to the inputs of the file."""
+        return [each.elements for each in self.inputs if each and not each.constant]
+
+
+def _declare(model: Any, graph: Any, name: str, tensor: Tensor) -> int:
+    declared = schema.TensorT()
+    declared.name, declared.type, declared.buffer = name, CODES[tensor.dtype], 0
+    declared.shape = [] if tensor.array is None else list(tensor.array.shape)
+    declared.hasRank = tensor.array is not None
+    if tensor.scale:
+        declared.quantization = schema.QuantizationParametersT()
+        declared.quantization.scale = list(tensor.scale)
+        declared.quantization.zeroPoint = list(tensor.zero_point)
+        declared.quantization.quantizedDimension = tensor.axis
+    if tensor.constant and tensor.array is not None:
+        buffer = schema.BufferT()
+        buffer.data = np.frombuffer(tensor.array.tobytes(), np.uint8)
+        model.buffers.append(buffer)
+        declared.buffer = len(model.buffers) - 1
+    graph.tensors.append(declared)
+    return len(graph.tensors) - 1
+
+
+class LiteRT:
+    """LiteRT in a process of its own, which some files abort.
+
+    The reference kernels run; where LiteRT has none, the optimized ones.
+    """
+
+    def __init__(self) -> None:
+        self._pool = self._open()
+
+    def _open(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, get_context("spawn"))
+
+    def run(self, case: Case) -> list[Array] | str:
+        """Return the outputs of a file, or why LiteRT refuses it."""
+        arguments = case.file(), case.arrays(), case.optimized
+        try:
+            return self._pool.submit(_run, *arguments).result(timeout=60)
+        except BrokenProcessPool:
+            self._pool = self._open()
+            return "aborts"
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
+def _run(content: bytes, arrays: Sequence[Array], optimized: bool) -> list[Array] | str:
+    from ai_edge_litert.interpreter import OpResolverType
+
+    if not optimized:
+        result = _run_kernels(content, arrays, OpResolverType.BUILTIN_REF)
+        if not isinstance(result, str) or "Didn't find op" not in result:
+            return result
+    return _run_kernels(content, arrays, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+
+
+def _run_kernels(content: bytes, arrays: Sequence[Array], kernels: Any) -> list[Array] | str:
+    from ai_edge_litert.interpreter import Interpreter
+
+    try:
+        interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kernels)
+        interpreter.allocate_tensors()
+        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        details = interpreter.get_output_details()
+        return [interpreter.get_tensor(detail["index"]) for detail in details]
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+
+
+DrawCase = Callable[["Draw", str], Case]
+
+CASES: dict[str, DrawCase] = {}
+"""By operator, what draws a case; `operator_cases` fills it."""
+
+
+def cases(*operators: str) -> Callable[[DrawCase], DrawCase]:
+    """Register a function that draws a case of each of some operators."""
+
+    def register(function: DrawCase) -> DrawCase:
+        CASES.update(dict.fromkeys(operators, function))
+        return function
+
+    return register
+
+
+class Draw:
+    """Random choices for a case.
+
+    Args:
+        seed: determines all choices.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.numpy = np.random.default_rng(seed)
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    def shape(self, least: int = 1, most: int = 4, size: int = 5) -> tuple[int, ...]:
+        return tuple(self.random.randint(1, size) for _ in range(self.random.randint(least, most)))
+
+    def reals(self, shape: Sequence[int], low: float = -4.0, high: float = 4.0) -> Array:
+        return self.numpy.uniform(low, high, shape).astype(np.float32)
+
+    def special(self, shape: Sequence[int], low: float = -4.0, high: float = 4.0) -> Array:
+        """Return reals, at times with zeros, infinities and NaN among them."""
+        array = self.reals(shape, low, high)
+        if array.size and self.chance(0.2):
+            for value in (0.0, -0.0, np.inf, -np.inf, np.nan):
+                array.reshape(-1)[self.random.randrange(array.size)] = value
+        return array
+
+    def integers(self, shape: Sequence[int], dtype: str, low: int = -9, high: int = 9) -> Array:
+        least = max(low, int(np.iinfo(dtype).min))
+        return self.numpy.integers(least, high + 1, shape).astype(dtype)
+
+    def tensor(self, shape: Sequence[int], dtype: str, *, constant: bool = False) -> Tensor:
+        """Return elements of a type; reals may be special."""
+        if dtype == "bool":
+            return Tensor(self.numpy.integers(0, 2, shape).astype(bool), dtype, constant)
+        if dtype.startswith("float"):
+            return Tensor(self.special(shape).astype(dtype), dtype, constant)
+        return Tensor(self.integers(shape, dtype), dtype, constant)
+
+    def scale(self) -> float:
+        return float(np.float32(2.0 ** self.random.uniform(-8, -2)))
+
+    def zero_point(self, dtype: str) -> int:
+        if dtype == "int16":
+            return 0
+        limits = np.iinfo(dtype)
+        return (
+            self.random.choice([0, limits.min, limits.max, self.random.randint(-9, 9)])
+            if (dtype == "int8")
+            else self.random.choice([0, 255, 128, self.random.randint(0, 255)])
+        )
+
+    def quantized(
+        self,
+        shape: Sequence[int],
+        dtype: str,
+        *,
+        constant: bool = False,
+        like: Tensor | None = None,
+    ) -> Tensor:
+        limits = np.iinfo(dtype)
+        array = self.numpy.integers(limits.min, limits.max + 1, shape).astype(dtype)
+        scale = (self.scale(),) if like is None else like.scale
+        zero = (self.zero_point(dtype),) if like is None else like.zero_point
+        return Tensor(array, dtype, constant, scale, zero)
+
+    def output(self, dtype: str, like: Tensor | None = None) -> Tensor:
+        """Return the type of a quantized output."""
+        if like is not None:
+            return Tensor(None, dtype, scale=like.scale, zero_point=like.zero_point)
+        return Tensor(None, dtype, scale=(self.scale(),), zero_point=(self.zero_point(dtype),))
+
+    def axes(self, rank: int) -> list[int]:
+        count = self.random.randint(1, rank)
+        axes = self.random.sample(range(rank), count)
+        return [axis - rank if self.chance(0.3) else axis for axis in axes]
+
+
+def const(values: Any, dtype: str = "int32") -> Tensor:
+    """Return an operand that the file holds."""
+    return Tensor(np.array(values, dtype), dtype, constant=True)
+
+
+def options(name: str, **values: Any) -> Any:
+    """Return options of LiteRT's schema with some fields set."""
+    result = getattr(schema, f"{name}OptionsT")()
+    for field_, value in values.items():
+        assert hasattr(result, field_), (name, field_)
+        setattr(result, field_, value)
+    return result
