@@ -75,18 +75,24 @@ FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "saved": (folder("saved_model.pb", "variables/x"), "tf2onnx.convert --saved-model {path} "),
     "net.keras": (
         zipped("metadata.json", "config.json", "model.weights.h5"),
-        'load_model("{path}").export(',
+        'load_model("{path}"), example_inputs=',
     ),
-    "net.h5": (content(b"\x89HDF\r\n\x1a\n" + bytes(40)), 'load_model("{path}").export('),
+    "net.h5": (
+        content(b"\x89HDF\r\n\x1a\n" + bytes(40)),
+        "crosschip.load(keras.models.load_model(",
+    ),
+    "net.mlir": (content(b"ML\xefR\x0dStableHLO_v1.8.0"), "jax2onnx.to_onnx(function, "),
+    "net.stablehlo": (
+        content(b"module @jit_f { func.func public @main() { stablehlo.return } }"),
+        "jax2onnx.to_onnx(function, ",
+    ),
+    "net.ms": (content(b"\x20\0\0\0MSL2" + bytes(40)), "mindspore.export(network, "),
+    "net.mindir": (content(b"\x0a\x050.1.0" + bytes(40)), "mindspore.export(network, "),
     "net.pt": (
         zipped("net/data.pkl", "net/code/__torch__.py", "net/constants.pkl", "net/version"),
         'torch.jit.load("{path}")',
     ),
     "net.jit": (zipped("net/data.pkl", "net/constants.pkl"), 'torch.jit.load("{path}")'),
-    "net.pt2": (
-        zipped("net/archive_format", "net/models/model.json"),
-        'torch.export.load("{path}")',
-    ),
     "weights.pth": (zipped("archive/data.pkl", "archive/data/0"), "holds weights and no network"),
     "old.pt": (content(b"\x80\x02\x8a\nl\xfc"), "holds weights and no network"),
     "net.safetensors": (write_safetensors, "holds weights and no network"),
@@ -115,7 +121,7 @@ def test_a_file_is_named_with_its_conversion(tmp_path: Path, name: str) -> None:
     assert str(compiling.value) == str(caught.value)
 
 
-BY_CONTENT = ["net.keras", "net.pt", "net.pt2", "net.safetensors", "net.gguf"]
+BY_CONTENT = ["net.keras", "net.pt", "net.ms", "net.safetensors", "net.gguf"]
 
 
 @pytest.mark.parametrize("name", [*BY_CONTENT, "net.ort", "net.xml"])
@@ -165,9 +171,10 @@ def instance_of(module: str, name: str) -> Any:
 @pytest.mark.parametrize(
     ("module", "name", "advice"),
     [
-        ("torch.nn.modules.module", "Module", "torch.onnx.export(model.eval(), (example,)"),
         ("torch.jit._script", "ScriptModule", "dynamo=False"),
-        ("torch.export.exported_program", "ExportedProgram", "torch.onnx.export(program, "),
+        ("jaxlib._jax", "PjitFunction", "jax2onnx.to_onnx(function, "),
+        ("flax.nnx.module", "Module", "jax2onnx.to_onnx(function, "),
+        ("jax._src.export._export", "Exported", "jax2onnx.to_onnx(function, "),
         ("keras.src.models.model", "Model", 'model.export("model.onnx", format="onnx")'),
         ("paddle.nn.layer.layers", "Layer", "paddle.jit.save(layer"),
         ("sklearn.base", "BaseEstimator", "skl2onnx.to_onnx(estimator"),

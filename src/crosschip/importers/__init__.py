@@ -7,6 +7,7 @@ with the two functions of `Importer`.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -40,31 +41,68 @@ class Importer(Protocol):
         """
 
 
+class ObjectImporter(Importer, Protocol):
+    """Interface of an importer's module that also takes a framework's objects in memory."""
+
+    def recognizes_object(self, source: object) -> bool:
+        """Return whether this importer takes an object, without importing the framework."""
+
+    def load_object(
+        self,
+        source: object,
+        example_inputs: Sequence[Any] | Mapping[str, Any] | None,
+        dynamic_shapes: Any,
+    ) -> Model:
+        """Import the model; see `load` for the arguments.
+
+        Raises:
+            InputError: the example inputs are missing or do not fit the object.
+            UnsupportedError: the model uses operators or variants that cannot be expressed.
+        """
+
+
 def load(
-    source: str | os.PathLike[str] | bytes | BinaryIO | Any, *, budget: Budget | None = None
+    source: str | os.PathLike[str] | bytes | BinaryIO | Any,
+    *,
+    example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    budget: Budget | None = None,
 ) -> Model:
-    """Import a model from a framework's file, or from a folder that holds one such file.
+    """Import a model from a framework's file or object, or from a folder that holds one such file.
 
     Large weights stay in the file until they are needed. Do not write to the file while the model
     is in use; moving, removing or replacing the file is safe.
 
     Args:
         source: the path of a file or folder; or the content of a file, as bytes, as a file that is
-            open for reading bytes, or as an `onnx.ModelProto`.
+            open for reading bytes, or as an `onnx.ModelProto`; or a `torch.nn.Module` or a
+            `torch.export.ExportedProgram`.
+        example_inputs: for a `torch.nn.Module`: the arguments of its `forward`, as a tuple, or by
+            name.
+        dynamic_shapes: for a `torch.nn.Module`: the dynamic dimensions of its inputs, as
+            `torch.export.export` takes them, or with names in place of `torch.export.Dim`.
         budget: the largest cost of importing; `None` for the default.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
-        InputError: the source has an unsupported type.
+        InputError: the source has an unsupported type, or the example inputs do not fit it.
         ModelFileError: the file does not exist, no importer reads it, or it is damaged.
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
+    importers = _importers()
+    object_importer = _object_importer(importers.values(), source)
+    if object_importer is not None:
+        with task(f"loading a {type(source).__name__}"), spending(budget):
+            model = object_importer.load_object(source, example_inputs, dynamic_shapes)
+            return with_overriding(model)
     content_or_path = _source(source)
     where = str(content_or_path) if isinstance(content_or_path, Path) else "the model in memory"
+    if example_inputs is not None or dynamic_shapes is not None:
+        raise InputError(
+            f"{where}: example_inputs and dynamic_shapes are for a torch.nn.Module; leave them out"
+        )
     if isinstance(content_or_path, Path):
         _check_exists(content_or_path)
-    entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
-    importers = {entry.name: cast(Importer, entry.load()) for entry in entries}
     matching = {name: i for name, i in importers.items() if i.recognizes(content_or_path)}
     if len(matching) > 1:
         raise ModelFileError(f"{where}: has models for {' and '.join(matching)}; name the file")
@@ -83,7 +121,8 @@ def load(
     _check_format(content_or_path, where)
     raise ModelFileError(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
-        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx or .tflite file, or a folder with one of them"
+        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx, .tflite or .pt2 file, or a folder with "
+        f"one of them"
     )
 
 
@@ -97,13 +136,28 @@ def file_metadata(source: str | os.PathLike[str] | bytes) -> dict[str, str]:
         ModelFileError: no importer reads it, or it is damaged.
     """
     content_or_path = _source(source)
-    for entry in sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name):
-        importer = entry.load()
+    for importer in _importers().values():
         if importer.recognizes(content_or_path):
             # Importers of other packages need not have the function.
             read = getattr(importer, "metadata", None)
             return {} if read is None else dict(read(content_or_path))
     raise ModelFileError(f"{source!r}: is not a model file that an importer knows")
+
+
+def _importers() -> dict[str, Importer]:
+    """Return the importers by name, in alphabetic order."""
+    entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
+    return {entry.name: cast(Importer, entry.load()) for entry in entries}
+
+
+def _object_importer(importers: Iterable[Importer], source: object) -> ObjectImporter | None:
+    """Return the importer of an object; `None` if none takes it."""
+    for importer in importers:
+        if hasattr(importer, "recognizes_object"):
+            candidate = cast(ObjectImporter, importer)
+            if candidate.recognizes_object(source):
+                return candidate
+    return None
 
 
 def _check_format(source: Source, where: str) -> None:
@@ -144,7 +198,7 @@ def _source(source: Any) -> Source:
         raise InputError(f"the {type(source).__name__} that was given {foreign_format.sentence()}")
     raise InputError(
         f"{source!r} is no model; give a path, bytes, a file that is open for reading bytes, "
-        f"or an onnx.ModelProto"
+        f"an onnx.ModelProto, or a torch.nn.Module"
     )
 
 

@@ -19,6 +19,9 @@ _TAIL_BYTES = 2**20
 """The number of bytes at the end of a ZIP file that are searched for the members' names."""
 
 _ZIP = b"PK\x03\x04"
+_EXPORTED_PROGRAM = b"/archive_format"
+"""The name of a member of PyTorch's `.pt2` files, which hold other archives."""
+
 _PYTORCH_EXPORT = 'torch.onnx.export(model.eval(), (example,), "model.onnx", dynamo=True)'
 _TF2ONNX = "pip install tf2onnx && python -m tf2onnx.convert"
 
@@ -98,15 +101,35 @@ FORMATS = (
     Format(
         "a Keras model",
         "`.keras`, `.h5`",
-        conversion='keras.models.load_model("MODEL").export("model.onnx", format="onnx")',
+        advice="load it in Python with KERAS_BACKEND=torch in the environment; `example` is a "
+        "tensor like its input",
+        conversion='crosschip.load(keras.models.load_model("MODEL"), example_inputs=(example,))',
         matches=lambda content: (
             b"model.weights.h5" in content.tail or content.head.startswith(b"\x89HDF\r\n\x1a\n")
         ),
     ),
     Format(
-        "a Keras model in memory",
+        "a Keras model in memory, with another backend than PyTorch",
         conversion='model.export("model.onnx", format="onnx")',
         classes=frozenset({("keras", "Model"), ("tf_keras", "Model"), ("tensorflow", "Model")}),
+    ),
+    Format(
+        "a function of JAX",
+        advice="pip install jax2onnx; the list has the shape of each argument, with names for "
+        "dynamic sizes",
+        conversion='crosschip.load(jax2onnx.to_onnx(function, [("batch", 4)]))',
+        classes=frozenset(
+            {("jaxlib", "PjitFunction"), ("jax", "Exported"), ("flax", "Module")},
+        ),
+    ),
+    Format(
+        "a StableHLO module, as JAX and PyTorch/XLA write it",
+        "`.mlir`, `.mlirbc`, `.stablehlo`",
+        advice="give the ONNX model of the function that it was made from, in JAX like this",
+        conversion='onnx.save(jax2onnx.to_onnx(function, [("batch", 4)]), "model.onnx")',
+        matches=lambda content: (
+            content.head.startswith(b"ML\xefR") or b"stablehlo." in content.head
+        ),
     ),
     Format(
         "a TorchScript module",
@@ -123,19 +146,6 @@ FORMATS = (
         classes=frozenset({("torch", "ScriptModule"), ("torch", "ScriptFunction")}),
     ),
     Format(
-        "an exported program of PyTorch",
-        "`.pt2`",
-        conversion='torch.onnx.export(torch.export.load("MODEL"), f="model.onnx", dynamo=True)',
-        matches=lambda content: (
-            b"archive_format" in content.tail or b"serialized_exported_program" in content.tail
-        ),
-    ),
-    Format(
-        "an exported program of PyTorch in memory",
-        conversion='torch.onnx.export(program, f="model.onnx", dynamo=True)',
-        classes=frozenset({("torch", "ExportedProgram")}),
-    ),
-    Format(
         "a checkpoint of PyTorch",
         "`.pt`, `.pth`, `.bin`",
         reason="it holds weights and no network",
@@ -145,12 +155,6 @@ FORMATS = (
             b"/data.pkl" in content.tail
             or (content.suffix in (".pt", ".pth", ".bin") and content.head[:1] == b"\x80")
         ),
-    ),
-    Format(
-        "a module of PyTorch",
-        conversion=_PYTORCH_EXPORT,
-        advice="`example` is a tensor like its input",
-        classes=frozenset({("torch", "Module")}),
     ),
     Format(
         "a file of weights in the safetensors format",
@@ -204,6 +208,14 @@ FORMATS = (
         members=("Data/com.apple.CoreML",),
     ),
     Format(
+        "a model of MindSpore",
+        "`.ms`, `.mindir`",
+        advice="export the network that it was made from, in MindSpore like this; `example` is a "
+        "tensor like its input",
+        conversion='mindspore.export(network, example, file_name="model", file_format="ONNX")',
+        matches=lambda content: content.head[4:7] == b"MSL" or content.suffix in (".ms", ".mindir"),
+    ),
+    Format(
         "a file of Paddle parameters",
         "`.pdiparams`, `.pdparams`",
         reason="it holds weights and no network",
@@ -233,6 +245,8 @@ def format_of_file(source: Path | bytes) -> Format | None:
             (candidate for candidate in FORMATS if _has_member(source, candidate.members)), None
         )
     content = _content(source)
+    if _EXPORTED_PROGRAM in content.tail:  # whose importer has said what is wrong
+        return None
     return next((candidate for candidate in FORMATS if candidate.matches(content)), None)
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from crosschip.ir.model import Origin as Origin
     from crosschip.ir.size_arithmetic import SizeArithmetic as SizeArithmetic
     from crosschip.ir.size_arithmetic import express as express
+    from crosschip.ir.types import Arithmetic as Arithmetic
     from crosschip.ir.types import Array as Array
     from crosschip.ir.types import ElementType as ElementType
     from crosschip.ir.types import Quantization as Quantization
@@ -55,7 +56,7 @@ _MODULES = {
     "loops": "Loop Scan",
     "model": "Model Operand Operation Origin",
     "size_arithmetic": "SizeArithmetic express",
-    "types": "Array ElementType Quantization TensorType",
+    "types": "Arithmetic Array ElementType Quantization TensorType",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -17,7 +17,7 @@ from crosschip.ir.dimension import (
     terms_of,
     unknown,
 )
-from crosschip.ir.types import ElementType, Quantization, TensorType
+from crosschip.ir.types import Arithmetic, ElementType, Quantization, TensorType
 
 Fresh = dict[str, Dim]
 """Replacement of each anonymous size, by the name that it had when encoded."""
@@ -36,12 +36,19 @@ def encode_shape(shape: Shape | None, *, named: bool = False) -> list[object] | 
 
 def encode_quantization(quantization: Quantization | None) -> object:
     """Encode a quantization as plain data."""
-    return quantization and [quantization.scale, quantization.zero_point, quantization.axis]
+    if quantization is None:
+        return None
+    fields = [quantization.scale, quantization.zero_point, quantization.axis]
+    is_real = quantization.arithmetic is Arithmetic.REAL
+    return fields if is_real else [*fields, quantization.arithmetic.value]
 
 
 def decode_quantization(encoded: Sequence[Any] | None) -> Quantization | None:
     """Decode a quantization from plain data."""
-    return None if encoded is None else Quantization(*map(_as_tuple, encoded))
+    if encoded is None:
+        return None
+    scale, zero_point, axis, *arithmetic = map(_as_tuple, encoded)
+    return Quantization(scale, zero_point, axis, *map(Arithmetic, arithmetic))
 
 
 def decode_type(encoded: Sequence[Any], fresh: Fresh | None = None) -> TensorType:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from enum import Enum
+from dataclasses import field, replace
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -175,6 +175,17 @@ OBJECTS = (list, dict, np.ndarray, type(None))
 """The classes of values of `ElementType.OBJECT`."""
 
 
+class Arithmetic(StrEnum):
+    """How an operation computes a quantized output.
+
+    `REAL` computes reals, rounded once; `FIXED_POINT` computes integers as TensorFlow Lite's
+    reference kernels do. Both agree within one step or few, so that a device may ignore it.
+    """
+
+    REAL = "real"
+    FIXED_POINT = "fixed point"
+
+
 @dataclass(frozen=True, slots=True)
 class Quantization:
     """Affine quantization: `real = (integer - zero_point) * scale`.
@@ -184,11 +195,14 @@ class Quantization:
             type of scales in all file formats and operators.
         zero_point: the integer that represents 0, one per scale; all 0 if symmetric.
         axis: the axis that the scales run along; `None` for one scale per tensor.
+        arithmetic: how an operation computes such an output. It does not change what integers
+            represent, so quantizations that differ only in it are equal.
     """
 
     scale: tuple[float, ...]
     zero_point: tuple[int, ...] = (0,)
     axis: int | None = None
+    arithmetic: Arithmetic = field(default=Arithmetic.REAL, compare=False)
 
     def __post_init__(self) -> None:
         if self.axis is None and len(self.scale) != 1:
@@ -215,7 +229,8 @@ class Quantization:
 
         zero = "" if self.symmetric else f", zero {brief(self.zero_point)}"
         axis = "" if self.axis is None else f", axis {self.axis}"
-        return f"quantized(scale {brief(self.scale)}{zero}{axis})"
+        arithmetic = "" if self.arithmetic is Arithmetic.REAL else f", {self.arithmetic}"
+        return f"quantized(scale {brief(self.scale)}{zero}{axis}{arithmetic})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ They change nothing if `channels_last` of the import or export is false.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from crosschip.ir import Builder, Operand, Quantization, TensorType, constant
+from crosschip.ir import Builder, Operand, TensorType, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.mapping.rule import (
     Export,
@@ -27,9 +28,7 @@ def transpose_type(type_: TensorType, axes: Sequence[int]) -> TensorType:
     if type_.shape is None:
         return type_
     if quantization is not None and quantization.axis is not None:
-        quantization = Quantization(
-            quantization.scale, quantization.zero_point, tuple(axes).index(quantization.axis)
-        )
+        quantization = replace(quantization, axis=tuple(axes).index(quantization.axis))
     return TensorType(type_.element_type, tuple(type_.shape[axis] for axis in axes), quantization)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from tests.importers.tflite.single_operator import Case, Draw, Tensor, cases, const, options
+from tests.importers.tflite.operator_cases import OPERATORS
+from tests.importers.tflite.single_operator import CASES, Case, Draw, Tensor, cases, const, options
 
 _TANH = 4
 _LSTM_OPTIONS = {
@@ -87,8 +90,8 @@ def lstm(draw: Draw, operator: str) -> Case:
     outputs = draw.random.randint(1, 3) if projected else units
 
     def gates(shape: tuple[int, ...], integers: bool = False) -> list[Tensor | None]:
-        made = [_maybe_hybrid(draw, shape, integers) for _ in range(4)]
-        return [None if coupled else made[0], *made[1:]]
+        weights = [_maybe_hybrid(draw, shape, integers) for _ in range(4)]
+        return [None if coupled else weights[0], *weights[1:]]
 
     inputs: list[Tensor | None] = [*gates((units, size), hybrid), *gates((units, outputs), hybrid)]
     peepholes = [None, None, None]
@@ -189,3 +192,116 @@ def svdf(draw: Draw, operator: str) -> Case:
     activation = draw.random.choice([0, 1, 3])
     chosen = options("SVDF", rank=rank, fusedActivationFunction=activation)
     return Case(operator, inputs, [Tensor()], chosen, 2 if hybrid else 1)
+
+
+_ACTIVATIONS = ("int8", "int8", "uint8", "int16")
+
+
+def _quantized_layer(draw: Draw, shape: tuple[int, ...], channel_axis: int, dtype: str) -> Tensor:
+    """Return weights for activations of a type: asymmetric bytes, or symmetric integers."""
+    if dtype == "uint8":
+        return draw.quantized(shape, "uint8", constant=True)
+    return _weights(draw, shape, draw.random.choice([None, channel_axis]))
+
+
+def _bias(draw: Draw, input: Tensor, weights: Tensor, count: int) -> Tensor | None:
+    """Return a bias of the accumulators' type, in their scale."""
+    if draw.chance(0.2):
+        return None
+    dtype = "int64" if input.dtype == "int16" else "int32"
+    scales = [float(np.float32(input.scale[0]) * np.float32(scale)) for scale in weights.scale]
+    array = draw.integers((count,), dtype, -3000, 3000)
+    return Tensor(array, dtype, True, tuple(scales), (0,) * len(scales))
+
+
+def _output(draw: Draw, input: Tensor, weights: Tensor) -> Tensor:
+    """Return an output whose range is that of some products."""
+    scale = float(np.float32(input.scale[0] * max(weights.scale) * 40 * 2 ** draw.random.random()))
+    if input.dtype == "int16":
+        scale /= 256
+    return Tensor(None, input.dtype, scale=(scale,), zero_point=(draw.zero_point(input.dtype),))
+
+
+@cases("CONV_2D (quantized)", "DEPTHWISE_CONV_2D (quantized)", "TRANSPOSE_CONV (quantized)")
+def quantized_convolution(draw: Draw, key: str) -> Case:
+    operator = key.split()[0]
+    dtype = draw.random.choice(_ACTIVATIONS)
+    channels, count = draw.random.randint(1, 4), draw.random.randint(1, 4)
+    kernel = draw.random.randint(1, 3), draw.random.randint(1, 3)
+    image = draw.quantized((draw.random.randint(1, 2), 5, 6, channels), dtype)
+    fields = {"padding": draw.random.randrange(2), "strideH": 1, "strideW": 2}
+    fields["fusedActivationFunction"] = draw.random.choice([0, 1, 3])
+    if operator == "DEPTHWISE_CONV_2D":
+        weights = _quantized_layer(draw, (1, *kernel, channels * count), 3, dtype)
+        bias = _bias(draw, image, weights, channels * count)
+        chosen = options("DepthwiseConv2D", depthMultiplier=count, **fields)
+        return Case(operator, [image, weights, bias], [_output(draw, image, weights)], chosen, 3)
+    weights = _quantized_layer(draw, (count, *kernel, channels), 0, dtype)
+    bias, output = _bias(draw, image, weights, count), _output(draw, image, weights)
+    if operator == "CONV_2D":
+        chosen = options("Conv2D", **fields)
+        return Case(operator, [image, weights, bias], [output], chosen, 3)
+    assert image.array is not None
+    batch, height, width, _ = image.array.shape
+    sizes = [height, width * 2]
+    if fields["padding"]:
+        sizes = [height - 1 + kernel[0], (width - 1) * 2 + kernel[1]]
+    chosen = options("TransposeConv", **fields)
+    inputs = [const([batch, *sizes, count]), weights, image, bias]
+    return Case(operator, inputs, [output], chosen, 4)
+
+
+@cases("FULLY_CONNECTED (quantized)")
+def quantized_fully_connected(draw: Draw, _: str) -> Case:
+    units, size = draw.random.randint(1, 5), draw.random.randint(1, 9)
+    dtype = draw.random.choice(_ACTIVATIONS)
+    input = draw.quantized((*draw.shape(1, 2), size), dtype)
+    weights = _quantized_layer(draw, (units, size), 0, dtype)
+    bias = _bias(draw, input, weights, units)
+    activation = draw.random.choice([0, 1, 3])
+    chosen = options(
+        "FullyConnected", keepNumDims=draw.chance(0.5), fusedActivationFunction=activation
+    )
+    return Case(
+        "FULLY_CONNECTED", [input, weights, bias], [_output(draw, input, weights)], chosen, 4
+    )
+
+
+@cases("BATCH_MATMUL (quantized)")
+def quantized_batch_matmul(draw: Draw, _: str) -> Case:
+    """Draw factors whose products fit into LiteRT's accumulators of 32 bits."""
+    dtype = draw.random.choice(["int8", "int8", "int16"])
+    rows, inner, columns = draw.shape(3, 3, 4)
+    adjoint = draw.chance(0.3)
+    shapes = (2, rows, inner), (2, columns, inner) if adjoint else (2, inner, columns)
+    x, y = (
+        replace(draw.quantized(shape, dtype), array=draw.integers(shape, dtype, -999, 999))
+        if dtype == "int16"
+        else draw.quantized(shape, dtype)
+        for shape in shapes
+    )
+    chosen = options("BatchMatMul", adjY=adjoint)
+    return Case("BATCH_MATMUL", [x, y], [_output(draw, x, y)], chosen, 2)
+
+
+@cases("RESIZE_BILINEAR (quantized)", "RESIZE_NEAREST_NEIGHBOR (quantized)")
+def quantized_resize(draw: Draw, key: str) -> Case:
+    operator = key.split()[0]
+    name = "ResizeBilinear" if operator == "RESIZE_BILINEAR" else "ResizeNearestNeighbor"
+    align = draw.chance(0.3)
+    chosen = options(name, alignCorners=align, halfPixelCenters=not align and draw.chance(0.5))
+    size = const([draw.random.randint(1, 10), draw.random.randint(1, 10)])
+    image = draw.quantized((1, *draw.shape(2, 2), 2), draw.random.choice(["int8", "uint8"]))
+    return Case(operator, [image, size], [draw.output(image.dtype, image)], chosen, 3)
+
+
+@cases("AVERAGE_POOL_2D (quantized)", "MAX_POOL_2D (quantized)")
+def quantized_pooling(draw: Draw, key: str) -> Case:
+    image = draw.quantized((1, 5, 6, 2), draw.random.choice(_ACTIVATIONS))
+    chosen = options("Pool2D", padding=draw.random.randrange(2), strideH=1, strideW=2)
+    chosen.filterHeight, chosen.filterWidth = draw.random.randint(1, 3), draw.random.randint(1, 3)
+    chosen.fusedActivationFunction = draw.random.choice([0, 1, 3])
+    return Case(key.split()[0], [image], [draw.output(image.dtype, image)], chosen, 3)
+
+
+LAYERS = tuple(name for name in CASES if name not in OPERATORS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from crosschip.ir import Model, ModelFileError
 from crosschip.ir.file_queries import kind, list_folder
 
-_OTHERS = (b"\n", b"{", b"\x93", b"\0\0", b"\1\0", b"\2\0")
+_OTHERS = (b"\n", b"{", b"\x93", b"PK\x03\x04", b"\0\0", b"\1\0", b"\2\0")
 """First bytes of other file formats; no ONNX file begins with them."""
 
 _IDENTIFIERS = (b"TFL3",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
@@ -40,13 +41,21 @@ _ENGINE_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc
 """Domains of engines' operators, for which ONNX has no schemas."""
 
 
-def load_model(source: Path | bytes) -> Model:
-    """Import a model from a file or its content; see `crosschip.importers.onnx.load`."""
+def load_model(
+    source: Path | bytes, where: str = "", external: Mapping[str, bytes] | None = None
+) -> Model:
+    """Import a model from a file or its content; see `crosschip.importers.onnx.load`.
+
+    Args:
+        source: the file or its content.
+        where: names the model in errors; empty for the path.
+        external: external data in memory, by location.
+    """
     path = source if isinstance(source, Path) else None
-    where = str(path or "the model in memory")
+    where = where or str(path or "the model in memory")
     model, proto = _read(source, where)
     name = path.stem if path is not None else text(proto.graph.name) or "model"
-    return _ModelImport(where, name, proto, TensorReader(model, path)).model()
+    return _ModelImport(where, name, proto, TensorReader(model, path, external or {})).model()
 
 
 def read_metadata(source: Path | bytes) -> dict[str, str]:

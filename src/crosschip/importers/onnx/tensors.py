@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +54,16 @@ class TensorReader:
     Args:
         model: the content of the model file.
         path: the model file, for external data in its folder; `None` if there is none.
+        external: external data in memory, by location.
     """
 
-    def __init__(self, model: Source, path: Path | None) -> None:
+    def __init__(self, model: Source, path: Path | None, external: Mapping[str, bytes]) -> None:
         self._folder = None if path is None else path.parent
         self._allowed: Sequence[Path] = ()
         if path is not None:
             self._allowed = Path(resolve_path(path.parent)), Path(resolve_path(path)).parent
         self._sources: dict[str, Source] = {OWN_FILE: model}
+        self._sources |= {location: Held(content) for location, content in external.items()}
 
     def array(self, tensor: TensorProto) -> Array:
         """Read the elements of a tensor."""

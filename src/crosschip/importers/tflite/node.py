@@ -310,7 +310,9 @@ class Node:
             sources = last.quantized_inputs()
             if sources and sources[0].type.element_type is dtype:
                 return self._quantize_output(last, real, quantization)
-        return self.add(Quantize, real, **parameters(quantization), dtype=dtype)
+        return self.add(
+            Quantize, real, **parameters(quantization), dtype=dtype, quantization=quantization
+        )
 
     def _quantize_output(
         self, operation: Operator, real: Operand, quantization: Quantization

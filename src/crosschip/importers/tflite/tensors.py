@@ -18,6 +18,7 @@ from crosschip.flatbuffer.schemas.tflite import (
 from crosschip.flatbuffer.schemas.tflite.enumerations import TensorType as Code
 from crosschip.importers.tflite.sparsity import dense
 from crosschip.ir import (
+    Arithmetic,
     Array,
     Dim,
     ElementType,
@@ -138,8 +139,9 @@ def quantization_of(tensor: Tensor, kind: ElementType) -> Quantization | None:
         return None
     zero_point = [] if parameters.zero_point is None else parameters.zero_point.tolist()
     axis = parameters.quantized_dimension if len(scale) > 1 else None
+    zero_points = tuple(zero_point[: len(scale)] or [0])
     try:
-        return Quantization(tuple(scale), tuple(zero_point[: len(scale)] or [0]), axis)
+        return Quantization(tuple(scale), zero_points, axis, Arithmetic.FIXED_POINT)
     except ValueError as error:
         raise ModelFileError(f"tensor {tensor.name!r}: {error}") from None
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, ModelError, Operand, Quantization, TensorType
+from crosschip.ir import (
+    Arithmetic,
+    Array,
+    ElementType,
+    ModelError,
+    Operand,
+    Quantization,
+    TensorType,
+)
 from crosschip.ir.types import HALF_FLOATS
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
@@ -29,14 +37,17 @@ def kernel_of(operation: Operator) -> Kernel:
     `self`.
 
     float16 and bfloat16 are computed in float32, quantized tensors in float64, and results are
-    rounded once at the end. A run raises ValueError, with a message that starts with the slot, if
-    inference would reject the actual shapes and parameters.
+    rounded once at the end. Where the output declares fixed-point arithmetic that
+    `crosschip.ops.fixed_point` has for the operator, integers are computed instead. A run raises
+    ValueError, with a message that starts with the slot, if inference would reject the actual
+    shapes and parameters.
     """
     static, computed = _parameters(operation)
     constant = _with_parameters(operation, static)
     tensor_slots = [slot for slot in operation.slots if not slot.parameter]
     types = [output.type for output in operation.outputs]
-    scales = _scales(operation)
+    in_integers = _integer_function(operation)
+    scales = [] if in_integers else _scales(operation)
     widen = any(
         operand.type.element_type in HALF_FLOATS
         for slot, operand in operation.filled()
@@ -65,18 +76,32 @@ def kernel_of(operation: Operator) -> Kernel:
         tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
         with np.errstate(all="ignore"):
             try:
-                result = decoded_operation.reference(**tensors)
+                if in_integers:
+                    result = in_integers(decoded_operation, **tensors)
+                else:
+                    result = decoded_operation.reference(**tensors)
             except IndexError as error:
                 raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if len(results) != len(types):
                 raise ValueError(f"its reference makes {len(results)} outputs, not {len(types)}")
-            if bounds:
+            if bounds and not in_integers:
                 first, *others = results
                 results = [_clip(first, bounds), *others]
             return tuple(map(_store, results, types))
 
     return run
+
+
+def _integer_function(operation: Operator) -> Callable[..., Array] | None:
+    """Return the function that computes the output in fixed point, if it declares that."""
+    declared = [output.type.quantization for output in operation.outputs]
+    if not any(q and q.arithmetic is Arithmetic.FIXED_POINT for q in declared):
+        return None
+    # Imported here because the functions import the operators.
+    from crosschip.ops.fixed_point import function_of
+
+    return function_of(operation)
 
 
 def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -104,7 +105,7 @@ class Layout(Operator):
             return None
         if axis is None:
             return None
-        return Quantization(quantization.scale, quantization.zero_point, axis)
+        return replace(quantization, axis=axis)
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
         """Return the output axis that an input axis moves to unchanged, or `None`."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import (
+    Arithmetic,
     Array,
     Builder,
     ElementType,
@@ -71,8 +72,10 @@ class _Scaled(Elementwise):
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
         except ValueError as error:
             raise ModelError(f"{self.type}.{error}") from None
+        declared = self.output_quantization
+        arithmetic = declared[0].arithmetic if declared and declared[0] else Arithmetic.REAL
         try:
-            return Quantization(scale, zero_point, axis)
+            return Quantization(scale, zero_point, axis, arithmetic)
         except ValueError as error:
             raise ModelError(f"{self.type}.scale: {error}") from None
 

@@ -32,9 +32,10 @@ def quantize(node: Node) -> Operand:
         raise ModelError("its output declares no scale")
     return node.add(
         Quantize,
-        node.dequantized(node[0]),
+        node[0],
         **parameters(type_.quantization),
         dtype=type_.element_type,
+        quantization=type_.quantization,
     )
 
 

@@ -1,0 +1,149 @@
+"""Activations of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import Array
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.definition.quantized import limits
+from crosschip.ops.fixed_point import EIGHT_BITS, INTEGERS, fixed_point
+from crosschip.ops.fixed_point.rescaling import (
+    Factor,
+    centered,
+    factor,
+    high_product,
+    integer_bounds,
+    offset,
+    rescaled,
+    scale_of,
+    shifted_right,
+)
+from crosschip.ops.standard.activation import HardSwish, LeakyRelu, Relu, Relu6, Softmax
+from crosschip.ops.standard.arithmetic import Clip
+from crosschip.ops.standard.unary import Abs
+
+
+def _factor(operation: Operator) -> Factor:
+    """Return the factor from the input's scale to the output's, whose quotient is a float32."""
+    return factor(scale_of(operation, "input") / scale_of(operation))
+
+
+@fixed_point(Abs, INTEGERS)
+def absolute(operation: Abs, input: Array) -> Array:
+    integers = np.abs(centered(operation, "input", input))
+    return offset(operation, rescaled(integers, _factor(operation)))
+
+
+@fixed_point(Relu, INTEGERS)
+def relu(operation: Relu, input: Array) -> Array:
+    return _bounded(operation, input, (0.0, np.inf))
+
+
+@fixed_point(Relu6, INTEGERS)
+def relu6(operation: Relu6, input: Array) -> Array:
+    return _bounded(operation, input, (0.0, 6.0))
+
+
+@fixed_point(Clip, INTEGERS)
+def clip(operation: Clip, input: Array) -> Array:
+    return _bounded(operation, input, (operation.min, operation.max))
+
+
+def _bounded(operation: Operator, input: Array, bounds: tuple[float, float]) -> Array:
+    """Rescale, and clamp to the integers of the bounds."""
+    least, greatest = integer_bounds(operation, bounds)
+    integers = rescaled(centered(operation, "input", input), _factor(operation))
+    return np.minimum(np.maximum(offset(operation, integers), least), greatest)
+
+
+@fixed_point(LeakyRelu, INTEGERS)
+def leaky_relu(operation: LeakyRelu, input: Array) -> Array:
+    integers = centered(operation, "input", input)
+    slope = scale_of(operation, "input") * np.float32(operation.alpha) / scale_of(operation)
+    negative = np.sign(slope).astype(np.int64) * rescaled(integers, factor(abs(slope)))
+    positive = rescaled(integers, _factor(operation))
+    return offset(operation, np.where(integers >= 0, positive, negative))
+
+
+@fixed_point(HardSwish, EIGHT_BITS)
+def hard_swish(operation: HardSwish, input: Array) -> Array:
+    """Multiply the input by a gate from 0 to 1, both with 15 bits after the binary point."""
+    fine = centered(operation, "input", input) << 7
+    scale = np.float32(1 / 128) * scale_of(operation, "input")
+    output = factor(scale / scale_of(operation))
+    gate = factor(scale / np.float32(3 / 32768))
+    shift = int(gate.shift)
+    opened = _saturated(fine << max(0, shift - 1))
+    opened = high_product(opened, _short(gate), bits=15)
+    opened = _saturated(opened << 1) if shift > 0 else shifted_right(opened, -shift)
+    opened = (opened + (1 << 15)) >> 1
+    product = opened * high_product(fine, _short(output), bits=15)
+    truncated = np.sign(product) * (np.abs(product) >> 15)
+    return offset(operation, shifted_right(truncated, -output.shift))
+
+
+def _short(by: Factor) -> Array:
+    """Return a multiplier of 31 bits rounded to 15 bits."""
+    return np.minimum((by.multiplier + (1 << 15)) >> 16, 0x7FFF)
+
+
+def _saturated(integers: Array) -> Array:
+    return np.clip(integers, -(1 << 15), (1 << 15) - 1)
+
+
+_INTEGER_BITS = 5
+"""The bits before the binary point of differences of SOFTMAX; 26 are after it."""
+
+_EXPONENTIALS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+"""exp(-2**n) with 31 bits after the binary point, for n from -2 to 4."""
+
+
+@fixed_point(Softmax, EIGHT_BITS)
+def softmax(operation: Softmax, input: Array) -> Array:
+    """Divide powers by their sum, with 31 and 19 bits after the binary point."""
+    least, _ = limits(operation.outputs[0].type.element_type)
+    scale = np.float64(scale_of(operation, "input")) * 2.0 ** (31 - _INTEGER_BITS)
+    by = factor(min(scale, 2.0**31 - 1))
+    radius = np.floor(31 * 2.0 ** (31 - _INTEGER_BITS) / 2.0 ** float(by.shift))
+    integers = np.moveaxis(input.astype(np.int64), operation.axis, -1)
+    differences = integers - integers.max(axis=-1, keepdims=True)
+    is_near = differences >= -radius
+    powers = np.where(is_near, _exponential(rescaled(np.where(is_near, differences, 0), by)), 0)
+    total = shifted_right(powers, 12).sum(axis=-1, keepdims=True)
+    # The sum is `(1 + rest) * 2**bits`, with at least one power of about 1.
+    length = np.floor(np.log2(total.astype(np.float64))).astype(np.int64) + 1
+    rest = (total << (32 - length)) - (1 << 31)
+    quotients = high_product(_reciprocal(rest), powers)
+    steps = shifted_right(quotients, length - 20 + 31 - 8) + least
+    result = np.where(is_near, np.minimum(steps, least + 255), least)
+    return np.moveaxis(result, -1, operation.axis)
+
+
+def _exponential(exponents: Array) -> Array:
+    """Return exp of negative numbers, from 26 bits after the binary point to 31."""
+    quarter = 1 << 24
+    fraction = (exponents & (quarter - 1)) - quarter
+    x = (fraction << _INTEGER_BITS) + (1 << 28)
+    square = high_product(x, x)
+    cube, fourth = high_product(square, x), high_product(square, square)
+    third = high_product(shifted_right(fourth, 2) + cube, np.int64(715827883))
+    series = x + shifted_right(third + square, 1)
+    constant = np.int64(1895147668)
+    result = constant + high_product(constant, series)
+    remainder = fraction - exponents
+    for bit, power in enumerate(_EXPONENTIALS, 24):
+        is_set = (remainder >> bit & 1).astype(bool)
+        result = np.where(is_set, high_product(result, np.int64(power)), result)
+    return np.where(exponents == 0, (1 << 31) - 1, result)
+
+
+def _reciprocal(rest: Array) -> Array:
+    """Return `1 / (1 + rest)` by three steps of Newton's method, 31 bits after the binary point."""
+    total = rest + (1 << 31) - 1
+    half = (total + np.where(total >= 0, 1, -1)) // 2
+    x = 1515870810 + high_product(half, np.int64(-1010580540))
+    for _ in range(3):
+        error = (1 << 29) - high_product(half, x)
+        x = x + (high_product(x, error) << 2)
+    return np.minimum(x << 1, (1 << 31) - 1)

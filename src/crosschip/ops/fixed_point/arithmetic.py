@@ -1,0 +1,64 @@
+"""Elementwise arithmetic on integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from crosschip.ir import Array, ElementType
+from crosschip.ops.definition.kinds import Binary
+from crosschip.ops.fixed_point import INTEGERS, fixed_point
+from crosschip.ops.fixed_point.rescaling import (
+    centered,
+    clamped,
+    factor,
+    offset,
+    rescaled,
+    scale_of,
+)
+from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Sub
+
+
+@fixed_point(Add, INTEGERS)
+def add(operation: Add, input0: Array, input1: Array) -> Array:
+    return _combine(operation, np.add, input0, input1)
+
+
+@fixed_point(Sub, INTEGERS)
+def sub(operation: Sub, input0: Array, input1: Array) -> Array:
+    return _combine(operation, np.subtract, input0, input1)
+
+
+def _combine(
+    operation: Binary, function: Callable[[Array, Array], Array], input0: Array, input1: Array
+) -> Array:
+    """Apply a function to both inputs on a common finer scale: half of the greater one."""
+    bits = 15 if operation.input0.type.element_type is ElementType.INT16 else 20
+    scales = [scale_of(operation, slot) for slot in ("input0", "input1")]
+    twice = np.float64(2 * max(scales))
+    fine = [
+        rescaled(centered(operation, slot, integers) << bits, factor(scale / twice))
+        for slot, integers, scale in zip(
+            ("input0", "input1"), (input0, input1), scales, strict=True
+        )
+    ]
+    unit = factor(twice / np.float64(np.float32(1 << bits) * scale_of(operation)))
+    return offset(operation, rescaled(function(*fine), unit))
+
+
+@fixed_point(Mul, INTEGERS)
+def mul(operation: Mul, input0: Array, input1: Array) -> Array:
+    scale = scale_of(operation, "input0") * scale_of(operation, "input1") / scale_of(operation)
+    products = centered(operation, "input0", input0) * centered(operation, "input1", input1)
+    return offset(operation, rescaled(products, factor(scale)))
+
+
+@fixed_point(Max, INTEGERS)
+def maximum(operation: Max, input0: Array, input1: Array) -> Array:
+    return clamped(operation, np.maximum(input0, input1))
+
+
+@fixed_point(Min, INTEGERS)
+def minimum(operation: Min, input0: Array, input1: Array) -> Array:
+    return clamped(operation, np.minimum(input0, input1))

@@ -1,0 +1,44 @@
+"""Sums and means of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import Array
+from crosschip.ops.fixed_point import INTEGERS, fixed_point
+from crosschip.ops.fixed_point.rescaling import (
+    Factor,
+    centered,
+    factor,
+    offset,
+    rescaled,
+    scale_of,
+    wrapped,
+)
+from crosschip.ops.standard.reduction import ReduceMean, ReduceSum
+
+
+@fixed_point(ReduceSum, INTEGERS)
+def reduce_sum(operation: ReduceSum, input: Array) -> Array:
+    sums = _sums(operation, input)
+    return offset(operation, rescaled(sums, _factor(operation)))
+
+
+@fixed_point(ReduceMean, INTEGERS)
+def reduce_mean(operation: ReduceMean, input: Array) -> Array:
+    """Rescale sums by a factor that is divided by their number, truncated."""
+    by, sums = _factor(operation), _sums(operation, input)
+    count = input.size // max(1, sums.size)
+    bits = np.minimum(count.bit_length() - 1, np.minimum(32, 31 + by.shift))
+    divided = Factor((by.multiplier << bits) // count, by.shift - bits)
+    return offset(operation, rescaled(sums, divided))
+
+
+def _sums(operation: ReduceSum | ReduceMean, input: Array) -> Array:
+    integers = centered(operation, "input", input)
+    axes = operation.axes or None
+    return wrapped(np.sum(integers, axis=axes, keepdims=operation.keepdim))
+
+
+def _factor(operation: ReduceSum | ReduceMean) -> Factor:
+    return factor(np.float64(scale_of(operation, "input")) / np.float64(scale_of(operation)))

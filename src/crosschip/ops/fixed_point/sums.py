@@ -1,0 +1,66 @@
+"""Sums of products of integers: convolutions and fully connected layers.
+
+The sums are exact in float64, so that the operators' own references compute them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import Array, ElementType
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.fixed_point import INTEGERS, fixed_point
+from crosschip.ops.fixed_point.rescaling import (
+    Factor,
+    centered,
+    factor,
+    half_away,
+    offset,
+    quantization_of,
+    rescaled,
+    rescaled_long,
+    scale_of,
+    wrapped,
+)
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.matrix import FullyConnected
+
+
+@fixed_point(Conv2D, INTEGERS)
+@fixed_point(Conv2DTranspose, INTEGERS)
+def convolution(
+    operation: Conv2D | Conv2DTranspose, input: Array, filter: Array, bias: Array | None = None
+) -> Array:
+    scales = np.array(quantization_of(operation, "filter").scale, np.float32)
+    unit = scale_of(operation, "input")
+    products = (
+        (unit * scales).astype(np.float64)
+        if operation.input.type.element_type is ElementType.UINT8
+        else np.float64(unit) * scales.astype(np.float64)
+    )
+    by = factor(products / np.float64(scale_of(operation)))
+    along = Factor(by.multiplier.reshape(-1, 1, 1), by.shift.reshape(-1, 1, 1))
+    sums = _sums(operation, input=input, filter=filter, bias=bias).astype(np.int64)
+    if operation.input.type.element_type is ElementType.INT16:
+        return offset(operation, rescaled_long(sums, along))
+    return offset(operation, rescaled(wrapped(sums), along))
+
+
+@fixed_point(FullyConnected, INTEGERS)
+def fully_connected(
+    operation: FullyConnected, input: Array, weight: Array, bias: Array | None = None
+) -> Array:
+    """Rescale sums in float64, as the reference kernels do for this layer only."""
+    scales = np.array(quantization_of(operation, "weight").scale, np.float64)
+    by = np.float64(scale_of(operation, "input")) * scales / np.float64(scale_of(operation))
+    sums = _sums(operation, input=input, weight=weight, bias=bias)
+    return offset(operation, half_away(sums * by).astype(np.int64))
+
+
+def _sums(operation: Operator, **tensors: Array | None) -> Array:
+    """Return the integer sums of products, in float64."""
+    reals = {
+        slot: None if integers is None else centered(operation, slot, integers).astype(np.float64)
+        for slot, integers in tensors.items()
+    }
+    return np.asarray(operation.reference(**reals))
