@@ -1,0 +1,69 @@
+"""Quantized operators of TensorFlow Lite: the same integers as LiteRT's reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.importers.tflite.single_operator import Case, LiteRT
+from tests.ops.fixed_point.quantized_cases import TYPES, draw_case
+
+import crosschip
+from crosschip.importers import tflite
+from crosschip.ir import Array
+
+_SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 4, 300, 10
+_ALL = [(operator, dtype) for operator, dtypes in TYPES.items() for dtype in dtypes]
+
+
+@pytest.fixture(scope="module")
+def litert() -> Iterator[LiteRT]:
+    engine = LiteRT()
+    yield engine
+    engine.close()
+
+
+def _run(case: Case, devices: list[str]) -> Array:
+    model = tflite.load(case.file())
+    inputs = dict(zip(model.inputs, case.arrays(), strict=True))
+    with crosschip.compile(model, devices, cache=False) as compiled:
+        (output,) = compiled.run(inputs).values()
+    return output
+
+
+def _check(litert: LiteRT, operator: str, dtype: str, seeds: int, device: str, steps: int) -> None:
+    """Compare a device with LiteRT; at least half of the files must be ones that LiteRT runs."""
+    compared = 0
+    for seed in range(seeds):
+        case = draw_case(operator, dtype, seed)
+        expected = litert.run(case)
+        if isinstance(expected, str):
+            continue
+        actual = _run(case, list(dict.fromkeys([device, "reference"])))
+        assert actual.dtype == expected[0].dtype
+        assert actual.shape == expected[0].shape
+        difference = np.abs(actual.astype(np.int64) - expected[0].astype(np.int64))
+        assert difference.max(initial=0) <= steps, f"seed {seed}: {case}"
+        compared += 1
+    assert compared >= seeds / 2
+
+
+@pytest.mark.parametrize(("operator", "dtype"), _ALL)
+def test_the_reference_computes_litert_integers(operator: str, dtype: str, litert: LiteRT) -> None:
+    _check(litert, operator, dtype, _SEEDS, "reference", 0)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("operator", "dtype"), _ALL)
+def test_many_files_give_litert_integers(operator: str, dtype: str, litert: LiteRT) -> None:
+    _check(litert, operator, dtype, _NIGHTLY_SEEDS, "reference", 0)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino", "xla"])
+@pytest.mark.parametrize(("operator", "dtype"), _ALL)
+def test_engines_are_within_one_step(
+    operator: str, dtype: str, device: str, litert: LiteRT
+) -> None:
+    _check(litert, operator, dtype, _ENGINE_SEEDS, device, 1)
