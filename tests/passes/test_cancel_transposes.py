@@ -287,3 +287,18 @@ def test_any_net_stays_what_it_is(model: Model) -> None:
         rewritten = run(model, [cancel, RemoveUnused()])
     same(model, rewritten)
     assert cancel(rewritten) is rewritten
+
+
+@pytest.mark.parametrize("name", ["z.to_0_2_3_1", "z.to_0_3_1_2"])
+def test_new_transposes_have_unused_names(name: str) -> None:
+    """An earlier run of the pass may have left a transpose with the name that it would choose."""
+    builder = Builder("names")
+    x, z = builder.input("x", float32(1, 3, 4, 2)), builder.input("z", float32(1, 2, 3, 4))
+    other = builder.add(Relu, z, name=name)
+    total = builder.add(Add, builder.add(Transpose, x, FIRST), z)
+    builder.output("a", builder.add(Transpose, total, LAST))
+    builder.output("b", other)
+    model = builder.build()
+    rewritten = run(model, (cancel,))
+    rewritten.verify()
+    same(model, rewritten)

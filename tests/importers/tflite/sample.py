@@ -96,12 +96,13 @@ class Writer:
         inputs: Sequence[int],
         outputs: Sequence[int],
         options: str = "",
+        version: int = 1,
         **fields: Any,
     ) -> None:
         """Add an operator; `fields` are those of its options."""
         code = schema.OperatorCodeT()
         code.builtinCode = getattr(_CODES, name)
-        code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), 3
+        code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), version
         self.model.operatorCodes.append(code)
         operator = schema.OperatorT()
         operator.opcodeIndex = len(self.model.operatorCodes) - 1
@@ -122,7 +123,7 @@ class Writer:
         entry.name, entry.buffer = name, self._buffer(content)
         self.model.metadata.append(entry)
 
-    def bytes(self) -> bytes:
+    def file(self) -> bytes:
         """Return the file."""
         return packed(self.model)
 
@@ -167,16 +168,16 @@ def sample() -> Writer:
 
     w.subgraph()
     x, y = w.tensor((1, 8, 8, 3)), w.tensor((1, 4, 4, 4))
-    strides = {"strideW": 2, "strideH": 2}
+    w.operator("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=3)
+    strides: dict[str, Any] = {"strideW": 2, "strideH": 2}
     w.operator("CONV_2D", [x, weights(4, 3, 3, 3), weights(4)], [y], "Conv2DOptions", **strides)
     z = w.tensor((1, 4, 4, 4))
-    unit = {"strideW": 1, "strideH": 1, "depthMultiplier": 1}
+    unit: dict[str, Any] = {"strideW": 1, "strideH": 1, "depthMultiplier": 1}
     depthwise = "DepthwiseConv2DOptions"
     w.operator("DEPTHWISE_CONV_2D", [y, weights(1, 3, 3, 4), weights(4)], [z], depthwise, **unit)
     p = w.tensor((1, 2, 2, 4))
-    w.operator(
-        *("MAX_POOL_2D", [z], [p], "Pool2DOptions"), **strides, filterWidth=2, filterHeight=2
-    )
+    windows = strides | {"filterWidth": 2, "filterHeight": 2}
+    w.operator("MAX_POOL_2D", [z], [p], "Pool2DOptions", **windows)
     r = w.tensor((1, 4, 4, 4))
     w.operator("RESIZE_BILINEAR", [p, integers(4, 4)], [r], "ResizeBilinearOptions")
     a = w.tensor((1, 4, 4, 4))
@@ -200,9 +201,9 @@ def sample() -> Writer:
     w.operator("QUANTIZE", [f], [q], "QuantizeOptions")
     stored = w.constant(rng.integers(-127, 127, (2, 4)).astype(np.int8), scales=[0.05])
     bias = w.constant(np.array([3, -4], np.int32), scales=[0.005])
-    w.operator("FULLY_CONNECTED", [q, stored, bias], [qd], "FullyConnectedOptions")
+    w.operator("FULLY_CONNECTED", [q, stored, bias], [qd], "FullyConnectedOptions", version=4)
     d, most, limit = w.tensor((1, 2)), w.tensor((1,)), w.tensor((1,), np.bool_)
-    w.operator("DEQUANTIZE", [qd], [d], "DequantizeOptions")
+    w.operator("DEQUANTIZE", [qd], [d], "DequantizeOptions", version=2)
     w.operator("REDUCE_MAX", [d, integers(1)], [most], "ReducerOptions")
     zero = w.constant(np.zeros((1,), np.float32))
     w.operator("GREATER", [most, zero], [limit], "GreaterOptions")
@@ -216,6 +217,11 @@ def sample() -> Writer:
         before, after = w.tensor((1, 2)), w.tensor((1, 2))
         w.operator(name, [before], [after])
         w.finish([before], [after])
+    w.subgraph()
+    begun, first = w.handle(), w.constant(np.array([[1, 2, 0, -1]], np.float32))
+    w.operator("VAR_HANDLE", [], [begun], "VarHandleOptions", sharedName=b"state")
+    w.operator("ASSIGN_VARIABLE", [begun, first], [], "AssignVariableOptions")
+    w.finish([], [])
     w.add_metadata("min_runtime_version", b"2.9.0\0\0\0")
     w.add_metadata("TFLITE_METADATA", write(METADATA, metadata.IDENTIFIER))
     return w

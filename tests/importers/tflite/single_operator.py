@@ -40,6 +40,7 @@ class Tensor:
         constant: whether the file holds the elements.
         scale, zero_point: of the quantization; no scale for none.
         axis: along which several scales run.
+        variable: whether it is state, which begins with zeros.
     """
 
     array: Array | None = None
@@ -48,6 +49,12 @@ class Tensor:
     scale: tuple[float, ...] = ()
     zero_point: tuple[int, ...] = ()
     axis: int = 0
+    variable: bool = False
+
+    @property
+    def fed(self) -> bool:
+        """Whether it is an input of the file."""
+        return not self.constant and not self.variable
 
     @property
     def elements(self) -> Array:
@@ -119,7 +126,7 @@ class Case:
         graph.inputs = [
             index
             for index, tensor in zip(operator.inputs, self.inputs, strict=True)
-            if tensor is not None and not tensor.constant
+            if tensor is not None and tensor.fed
         ]
         graph.outputs = list(operator.outputs)
         model.subgraphs = [graph]
@@ -129,14 +136,14 @@ class Case:
 
     def arrays(self) -> list[Array]:
         """Return what is fed to the inputs of the file."""
-        return [each.elements for each in self.inputs if each and not each.constant]
+        return [each.elements for each in self.inputs if each and each.fed]
 
 
 def _declare(model: Any, graph: Any, name: str, tensor: Tensor) -> int:
     declared = schema.TensorT()
     declared.name, declared.type, declared.buffer = name, CODES[tensor.dtype], 0
     declared.shape = [] if tensor.array is None else list(tensor.array.shape)
-    declared.hasRank = tensor.array is not None
+    declared.hasRank, declared.isVariable = tensor.array is not None, tensor.variable
     if tensor.scale:
         declared.quantization = schema.QuantizationParametersT()
         declared.quantization.scale = list(tensor.scale)

@@ -382,14 +382,15 @@ class Subgraph:
         self, outputs: Sequence[int], results: Sequence[Result], before: int
     ) -> Mapping[Operand, Operand]:
         """Bind tensors to the results; return the new operands of those that get their names."""
-        made = {o for operation in self._builder.operations[before:] for o in operation.outputs}
+        operations = self._builder.operations[before:]
+        computed = {operand for operation in operations for operand in operation.outputs}
         names = {
             result: self.shared.operand_name(f"{self._prefix}{self.name(index)}")
             for index, result in zip(outputs, results, strict=False)
-            if isinstance(result, Operand) and result in made
+            if isinstance(result, Operand) and result in computed
         }
         wanted = set(names.values())
-        for operation in self._builder.operations[before:]:
+        for operation in operations:
             for operand in operation.outputs:
                 if operand not in names and operand.name in wanted:
                     names[operand] = f"{operation.name}.{operation.type.lower()}"

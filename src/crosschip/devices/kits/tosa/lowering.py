@@ -8,6 +8,7 @@ from typing import Self
 
 from crosschip.devices.kits.tflite.quantized import FuseQuantized
 from crosschip.devices.kits.tflite.transposes import MoveTransposes
+from crosschip.devices.kits.tosa.branches import SelectBranches
 from crosschip.devices.kits.tosa.converters import converters
 from crosschip.devices.kits.tosa.converters.table import quantized_operators, supports_quantized
 from crosschip.hal import Capabilities, CompileError, Sizing
@@ -127,4 +128,5 @@ def lower(model: Model) -> Model:
         if operand.type.static_shape is None:
             text = f"TOSA's sizes are static; state the shape of the input {name!r}, {operand.type}"
             raise CompileError(text, [])
-    return run(legalize(FuseQuantized(supports)(model), TARGET), _PASSES)
+    model = run(model, (SelectBranches(), FuseQuantized(supports)))
+    return run(legalize(model, TARGET), _PASSES)

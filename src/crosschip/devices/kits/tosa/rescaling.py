@@ -92,8 +92,15 @@ def rescale(
 
 def finish(g: Graph, rounded: Value, output: Operand, fused: Fuse = Fuse.NONE) -> Value:
     """Add an output's zero point to steps, and clamp to its type and the activation's bounds."""
-    quantization = output.type.quantization
-    assert quantization is not None, "the output is quantized"
+    zero = _quantization(output).zero_point[0]
+    # Far steps would overflow with the zero point.
+    near = g.clamp(rounded, -(2**20), 2**20)
+    return clamp_to_fuse(g, g.sum(near, g.number(zero, near)), output, fused)
+
+
+def clamp_to_fuse(g: Graph, integers: Value, output: Operand, fused: Fuse) -> Value:
+    """Clamp integers to an output's type and to the bounds of an activation."""
+    quantization = _quantization(output)
     (zero,), (scale,) = quantization.zero_point, scales(quantization)
     low, high = limits(output.type.element_type)
     least, most = fused.bounds
@@ -101,9 +108,12 @@ def finish(g: Graph, rounded: Value, output: Operand, fused: Fuse = Fuse.NONE) -
         low = max(low, round(Fraction(least) / scale) + zero)
     if most < np.inf:
         high = min(high, round(Fraction(most) / scale) + zero)
-    # Far steps would overflow with the zero point.
-    near = g.clamp(rounded, -(2**20), 2**20)
-    return g.clamp(g.sum(near, g.number(zero, near)), low, high)
+    return g.clamp(integers, low, high)
+
+
+def _quantization(output: Operand) -> Quantization:
+    assert output.type.quantization is not None, "the output is quantized"
+    return output.type.quantization
 
 
 def _multiply(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> Value:

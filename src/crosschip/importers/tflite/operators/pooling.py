@@ -6,15 +6,24 @@ from crosschip.flatbuffer.schemas.tflite.enumerations import Padding
 from crosschip.flatbuffer.schemas.tflite.options import Pool2DOptions
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.importers.tflite.operators.convolution import PADDINGS
-from crosschip.ir import Operand
+from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.unary import Sqrt, Square
 
+_BYTES = (ElementType.INT8, ElementType.UINT8)
+_STORED = Quantization((1.0,))
+_AWAY_FROM_ZERO = Quantization((1 / (1 + 2**-16),))
+"""Scale that moves a mean of integers that lies between two of them to the greater magnitude."""
+
 
 @imports("AVERAGE_POOL_2D")
 def average_pool_2d(node: Node) -> Operand:
-    return _pool(node, AveragePool2D, node[0])
+    """Import the mean. LiteRT computes it of the stored integers and rounds halves away from 0."""
+    if node[0].type.element_type not in _BYTES:  # the scale would move more than halves
+        return _pool(node, AveragePool2D, node[0])
+    stored = node.reinterpret(node[0], _STORED)
+    return _pool(node, AveragePool2D, stored, quantization=_AWAY_FROM_ZERO)
 
 
 @imports("MAX_POOL_2D")
@@ -30,7 +39,13 @@ def l2_pool_2d(node: Node) -> Operand:
     return node.activate(node.add(Sqrt, mean), options.fused_activation_function)
 
 
-def _pool(node: Node, operator: type[Operator], input: Operand, activated: bool = True) -> Operand:
+def _pool(
+    node: Node,
+    operator: type[Operator],
+    input: Operand,
+    activated: bool = True,
+    quantization: Quantization | None = None,
+) -> Operand:
     options = node.options(Pool2DOptions)
     pooled = node.add(
         operator,
@@ -38,6 +53,7 @@ def _pool(node: Node, operator: type[Operator], input: Operand, activated: bool 
         auto_pad=PADDINGS[Padding(options.padding)],
         kernel_shape=(options.filter_height, options.filter_width),
         strides=(options.stride_h, options.stride_w),
+        quantization=quantization,
     )
     if activated:
         pooled = node.fit(pooled, node.output())

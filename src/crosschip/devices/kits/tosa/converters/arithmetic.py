@@ -69,7 +69,8 @@ def mod(g: Graph, op: arithmetic.Mod) -> Value:
     moved = g.binary(
         Op.LOGICAL_AND, g.logical_not(g.equal(rest, zero)), _differ_in_sign(g, rest, other)
     )
-    return g.select(moved, g.sum(rest, other), rest)
+    # The sum of others may overflow.
+    return g.sum(rest, g.select(moved, other, g.number(0, other)))
 
 
 def _remainder(g: Graph, one: Value, other: Value) -> Value:
@@ -109,22 +110,35 @@ def pow_(g: Graph, op: arithmetic.Pow) -> Value:
 
 
 def _real_power(g: Graph, base: Value, exponent: Value) -> Value:
-    """Return the power of reals; TOSA's is defined for positive bases."""
+    """Return the power of reals; TOSA's is defined for positive and finite bases."""
     if exponent.elements is not None and np.all(exponent.elements == 2):
         return g.broadcast(g.product(base, base), np.broadcast_shapes(base.shape, exponent.shape))
     base, exponent = g.aligned(base, exponent)
-    zero, one = g.number(0, base), g.number(1, base)
-    is_zero, size = g.equal(base, zero), g.unary(Op.ABS, base)
-    power = g.binary(Op.POW, g.select(is_zero, one, size), exponent)
-    of_zero = g.select(g.greater(exponent, zero), zero, g.number(np.inf, base))
-    power = g.select(is_zero, of_zero, power)
+    zero, one, infinity = (g.number(number, base) for number in (0, 1, np.inf))
+    size, exponent_size = g.unary(Op.ABS, base), g.unary(Op.ABS, exponent)
+    finite = g.binary(Op.LOGICAL_AND, g.greater(size, zero), g.less(size, infinity))
+    finite_exponent = g.less(exponent_size, infinity)
+    power = g.binary(Op.POW, g.select(finite, size, one), g.select(finite_exponent, exponent, zero))
+    # 0 and infinities, also as an exponent of a base other than 1.
+    grows = g.equal(g.greater(size, one), g.greater(exponent, zero))
+    regular = g.binary(
+        Op.LOGICAL_AND, finite, g.binary(Op.LOGICAL_OR, finite_exponent, g.equal(size, one))
+    )
+    power = g.select(regular, power, g.select(grows, infinity, zero))
     half = g.product(exponent, g.number(0.5, exponent))
-    odd = g.logical_not(g.equal(half, g.unary(Op.FLOOR, half)))
     whole = g.equal(exponent, g.unary(Op.FLOOR, exponent))
+    fraction = g.logical_not(g.equal(half, g.unary(Op.FLOOR, half)))
+    odd = g.binary(Op.LOGICAL_AND, whole, fraction)
     signed = g.select(odd, g.unary(Op.NEGATE, power), power)
-    negative = g.greater(zero, base)
-    power = g.select(negative, g.select(whole, signed, g.number(np.nan, base)), power)
-    return g.select(g.equal(exponent, zero), one, power)
+    undefined = g.binary(Op.LOGICAL_AND, g.logical_not(whole), finite)
+    signed = g.select(undefined, g.number(np.nan, base), signed)
+    # The reciprocal of -0 is negative.
+    sign = g.select(g.equal(base, zero), g.unary(Op.RECIPROCAL, base), base)
+    power = g.select(g.greater(zero, sign), signed, power)
+    known = g.binary(Op.LOGICAL_AND, g.equal(base, base), g.equal(exponent, exponent))
+    power = g.select(known, power, g.number(np.nan, base))
+    is_one = g.binary(Op.LOGICAL_OR, g.equal(exponent, zero), g.equal(base, one))
+    return g.select(is_one, one, power)
 
 
 def _power(g: Graph, base: Value, exponent: Value) -> Value:

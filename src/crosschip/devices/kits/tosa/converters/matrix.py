@@ -30,7 +30,9 @@ def multiply(g: Graph, op: MatMul, x: Value, y: Value, zero_points: Sequence[Val
     if x.dtype is DType.INT32:
         return _of_integers(g, x, y)
     count = prod(batch)
-    product = g.matmul(g.reshape(x, (count, *x.shape[-2:])), g.reshape(y, (count, *y.shape[-2:])))
+    left = g.reshape(x, (count, *x.shape[-2:]))
+    right = g.reshape(y, (count, *y.shape[-2:]))
+    product = g.matmul(left, right, zero_points)
     return g.reshape(product, (*batch, x.shape[-2], y.shape[-1]))
 
 

@@ -23,12 +23,13 @@ from crosschip.devices.kits.tosa.converters.matrix import multiply
 from crosschip.devices.kits.tosa.converters.table import quantized, shape_of
 from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.devices.kits.tosa.integers import BYTE_TYPES, BYTES, bytes_of, scales_of, steps
-from crosschip.devices.kits.tosa.rescaling import fit_sum, rescale, rescaled_sum
+from crosschip.devices.kits.tosa.rescaling import clamp_to_fuse, fit_sum, rescale, rescaled_sum
 from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Model, Operand, TensorType
 from crosschip.ops.standard import activation, arithmetic, unary
 from crosschip.ops.standard.convolution import Conv, Conv2D, Conv3D
+from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.reduction import ReduceMean, ReduceSum, Reduction
 
@@ -58,7 +59,29 @@ def mul(g: Graph, op: arithmetic.Mul) -> Value:
     return rescale(g, product, [first * second / scale], op.outputs[0], op.fuse_code)
 
 
-@quantized(Conv2D, Conv3D, form={**_WEIGHTED, "filter": _WEIGHTS})
+_MAX_SUM = 2**31
+_MAX_PRODUCT = 255 * 255
+
+
+def _sums_fit(op: Any) -> bool:
+    """Return whether sums of products of bytes, with the bias, are certainly int32."""
+    if isinstance(op, Conv):
+        terms = prod(shape_of(op.filter)[1:])
+    elif isinstance(op, FullyConnected):
+        terms = shape_of(op.weight)[1]
+    else:
+        shape = shape_of(op.x)
+        terms = shape[-2 if op.transpose_x and len(shape) > 1 else -1]
+    bias = op.operand("bias")
+    largest = 0
+    if bias is not None:
+        if bias.value is None:
+            return False
+        largest = int(np.abs(bias.value.astype(np.int64)).max(initial=0))
+    return terms * _MAX_PRODUCT + largest < _MAX_SUM
+
+
+@quantized(Conv2D, Conv3D, limit=_sums_fit, form={**_WEIGHTED, "filter": _WEIGHTS})
 def conv(g: Graph, op: Conv) -> Value:
     (image, zero), (filters, filter_zero) = bytes_of(g, op.input), bytes_of(g, op.filter)
     image, sizes, attributes = fitted(g, op, image_of(g, image))
@@ -74,7 +97,7 @@ def _rescale_products(g: Graph, op: Any, sums: Value, weights: Operand) -> Value
     return rescale(g, sums, ratios, op.outputs[0], op.fused)
 
 
-@quantized(FullyConnected, form={**_WEIGHTED, "weight": _WEIGHTS})
+@quantized(FullyConnected, limit=_sums_fit, form={**_WEIGHTED, "weight": _WEIGHTS})
 def fully_connected(g: Graph, op: FullyConnected) -> Value:
     (rows, zero), (weights, weight_zero) = bytes_of(g, op.input), bytes_of(g, op.weight)
     units, size = shape_of(op.weight)
@@ -87,10 +110,36 @@ def fully_connected(g: Graph, op: FullyConnected) -> Value:
     return _rescale_products(g, op, sums, op.weight)
 
 
-@quantized(MatMul, form={"x": BYTES, "y": BYTES, "output": BYTES})
+@quantized(MatMul, limit=_sums_fit, form={"x": BYTES, "y": BYTES, "output": BYTES})
 def mat_mul(g: Graph, op: MatMul) -> Value:
     (x, x_zero), (y, y_zero) = bytes_of(g, op.x), bytes_of(g, op.y)
     return _rescale_products(g, op, multiply(g, op, x, y, (x_zero, y_zero)), op.y)
+
+
+def _requantized(g: Graph, operand: Operand, output: Operand) -> Value:
+    """Return integers of an operand in the quantization of an output."""
+    (first,), (scale,) = scales_of(operand), scales_of(output)
+    return rescale(g, steps(g, operand), [first / scale], output)
+
+
+@quantized(
+    Concat,
+    form={"parts": BYTES, "output": BYTES},
+    limit=lambda op: any(
+        part.type.quantization != op.outputs[0].type.quantization for part in op.parts
+    ),
+)
+def concat(g: Graph, op: Concat) -> Value:
+    parts = [_requantized(g, part, op.outputs[0]) for part in op.parts]
+    return g.concat(parts, op.axis % parts[0].rank)
+
+
+@quantized(arithmetic.Max, arithmetic.Min, form=_PAIR)
+def extreme(g: Graph, op: arithmetic.Max | arithmetic.Min) -> Value:
+    """Compare what both inputs are rounded to, since rounding keeps the order."""
+    one, other = (_requantized(g, operand, op.outputs[0]) for operand in (op.input0, op.input1))
+    chosen = g.binary(Op.MAXIMUM if isinstance(op, arithmetic.Max) else Op.MINIMUM, one, other)
+    return clamp_to_fuse(g, chosen, op.outputs[0], op.fuse_code)
 
 
 @quantized(ReduceSum, ReduceMean, form=_UNIT)

@@ -48,15 +48,18 @@ def sqrt(g: Graph, op: functions.Sqrt) -> Value:
 def rsqrt(g: Graph, op: functions.Rsqrt) -> Value:
     value = g[op.input]
     negative = g.greater(g.number(0, value), value)
-    root = g.unary(Op.RSQRT, g.unary(Op.ABS, value))
+    root = g.unary(Op.RSQRT, g.select(negative, g.number(1, value), value))
     return g.select(negative, g.number(np.nan, value), root)
 
 
 def _sqrt(g: Graph, value: Value) -> Value:
-    """Return square roots; those of negative numbers are NaN, which POW leaves open."""
-    negative = g.greater(g.number(0, value), value)
-    root = g.binary(Op.POW, g.unary(Op.ABS, value), g.number(0.5, value))
-    return g.select(negative, g.number(np.nan, value), root)
+    """Return square roots; POW is defined for positive and finite numbers."""
+    zero = g.number(0, value)
+    infinite = g.greater_equal(value, g.number(np.inf, value))
+    finite = g.binary(Op.LOGICAL_AND, g.greater(value, zero), g.logical_not(infinite))
+    root = g.binary(Op.POW, g.select(finite, value, g.number(1, value)), g.number(0.5, value))
+    rest = g.select(g.greater(zero, value), g.number(np.nan, value), value)
+    return g.select(finite, root, rest)
 
 
 @converts(functions.Round, types=REALS)
