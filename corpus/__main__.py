@@ -42,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m corpus", description=__doc__)
     parser.add_argument("task", choices=_TASKS)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of models, as in `minilm*`")
-    parser.add_argument("--devices", action="append", choices=DEVICES, help="one list only")
+    parser.add_argument(
+        "--devices", action="append", choices=[*DEVICES, "reference"], help="one list only"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of `speed`")
     given = parser.parse_intermixed_args(arguments)
     asked = Asked(given.names, given.devices or DEVICES, given.threads)

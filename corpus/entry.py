@@ -33,6 +33,8 @@ class Input:
         counting: counts from 0 along the last axis, as positions do.
         letters: a page of made-up letters, -1 on 1. Of noise, a network that looks for something
             makes numbers so near 0 that their digits say nothing.
+        squares: a picture of so many rows of so many squares, their colors on the last axis, -1 to
+            1; for networks that noise says nothing to, either.
     """
 
     shape: tuple[int, ...] | None = None
@@ -42,6 +44,7 @@ class Input:
     values: Sequence[Any] | None = None
     counting: bool = False
     letters: bool = False
+    squares: int | None = None
 
     def draw(self, shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) -> np.ndarray:
         """The elements.
@@ -61,6 +64,8 @@ class Input:
         random = np.random.default_rng(seed)
         if self.letters:
             return np.broadcast_to(_page(shape[-2], shape[-1], random), shape).astype(dtype)
+        if self.squares is not None:
+            return _squares(shape, self.squares, random).astype(dtype)
         return self._random(shape, dtype, random)
 
     def _random(
@@ -86,6 +91,14 @@ def _page(height: int, width: int, random: np.random.Generator) -> np.ndarray:
                 dots = random.random((7, 4)) < 0.55
                 page[top : top + 14, left : left + 8][dots.repeat(2, 0).repeat(2, 1)] = -1
     return page
+
+
+def _squares(shape: tuple[int, ...], count: int, random: np.random.Generator) -> np.ndarray:
+    """A picture of rows of squares, each of one color."""
+    batch, height, width, channels = shape
+    colors = random.uniform(-1, 1, (batch, count, count, channels))
+    rows, columns = np.arange(height) * count // height, np.arange(width) * count // width
+    return np.asarray(colors[:, rows][:, :, columns])
 
 
 @dataclass(frozen=True, slots=True)

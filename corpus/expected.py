@@ -86,11 +86,12 @@ def read(entry: Entry) -> Expected:
 
 def main(name: str) -> None:
     """Ask the engines and write down what they say."""
+    from corpus import litert
     from corpus.__main__ import entry_called
 
     entry = entry_called(name)
     inputs = inputs_of(entry)
-    is_lite = entry.file.suffix == ".tflite"
+    is_lite = entry.file.suffix == litert.SUFFIX
     arrays, *others = list(
         _lite_answers(entry.file, inputs) if is_lite else _answers(entry.file, inputs)
     )
@@ -149,8 +150,11 @@ def _answer(
 
 
 def _openvino(path: Path, inputs: Mapping[str, Array]) -> list[Array]:
+    from corpus import litert
     from crosschip.bench.peers import open_peer
 
+    if path.suffix == litert.SUFFIX:
+        inputs = litert.by_tensor(path, inputs)
     return [
         array for output in open_peer("openvino")(path, inputs, None)() for array in flat(output)
     ]

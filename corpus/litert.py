@@ -27,6 +27,12 @@ def declared(path: Path) -> Iterator[tuple[str, list[int | str], np.dtype[np.gen
         yield name, ["" if size < 0 else size for size in sizes], np.dtype(tensor["dtype"])
 
 
+def by_tensor(path: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs by the names of their tensors, as engines call them that read no signatures."""
+    tensors = _inputs(Interpreter(str(path)))
+    return {tensors[name]["name"]: array for name, array in inputs.items()}
+
+
 def answer(path: Path, inputs: Mapping[str, Array], *, delegated: bool = False) -> list[Array]:
     """The outputs of a first run, in the order of the file.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from crosschip.batch_inference import map_files as map_files
     from crosschip.comparison import compare as compare
+    from crosschip.exporters import export as export
     from crosschip.importers import load as load
     from crosschip.ir import Budget as Budget
     from crosschip.ir import BudgetError as BudgetError
@@ -72,6 +73,7 @@ _MODULES = {
     "compile": "crosschip.runtime.compile.front_door",
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compile.front_door",
+    "export": "crosschip.exporters",
     "load": "crosschip.importers",
     "map_files": "crosschip.batch_inference",
     "load_compiled": "crosschip.runtime.artifact.loading",

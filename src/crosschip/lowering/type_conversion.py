@@ -68,6 +68,16 @@ class Retyping:
         return _Converting(self._device.load(saved, narrow, options), model, narrow)
 
 
+def retype(model: Model, types: Types) -> Model | None:
+    """Return a model in other element types; `None` if an operation has no form in them.
+
+    Inputs and outputs have the other types, too.
+    """
+    conversion = _Narrow(types)
+    converted = conversion.model(model)
+    return None if conversion.refused else converted
+
+
 class _Narrow:
     """Conversion of models to narrower types.
 

@@ -119,6 +119,17 @@ def random_inputs(
     return {name: _random(name, types[name], static_shapes[name], generator) for name in types}
 
 
+def check_static(model: Model) -> None:
+    """Check that the shapes of all inputs are known.
+
+    Raises:
+        InputError: sizes are open; the message has shapes with which the model runs.
+    """
+    open_inputs = [n for n, each in model.inputs.items() if each.type.static_shape is None]
+    if open_inputs:
+        raise _open_sizes_error(model, {}, {}, open_inputs)
+
+
 def _open_sizes_error(
     model: Model,
     fixed: Mapping[str, tuple[int, ...]],

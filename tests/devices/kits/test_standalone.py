@@ -124,7 +124,7 @@ def test_only_onnx_runtime_reads_what_it_has_beside_onnx() -> None:
 
 
 def test_an_opset_that_nobody_writes_is_an_error() -> None:
-    with pytest.raises(ValueError, match="opset 11 is not between 18 and 21"):
+    with pytest.raises(ValueError, match="opset 11 is not between 17 and 25"):
         Dialect(opset=11, types=TYPES)
 
 

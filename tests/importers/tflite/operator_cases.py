@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.importers.tflite.single_operator import Case, Draw, Tensor, cases, const, options
+from tests.importers.tflite.single_operator import CASES, Case, Draw, Tensor, cases, const, options
 
 _UNARY = (
     *("ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "HARD_SWISH", "LOG", "LOGISTIC", "NEG"),
@@ -70,8 +70,8 @@ def arithmetic(draw: Draw, operator: str) -> Case:
     if dtype == "int64" and operator == "DIV":
         dtype = "int32"
     left, right = draw.tensor(first, dtype), draw.tensor(second, dtype, constant=constant)
-    if operator == "DIV" and dtype == "int32" and right.array is not None:
-        right = Tensor(np.where(right.array == 0, 1, right.array), dtype, constant)
+    if operator == "DIV" and dtype == "int32" and right:
+        right = Tensor(np.where(right.elements == 0, 1, right.elements), dtype, constant)
     return Case(operator, [left, right], [Tensor(dtype=dtype)], chosen, 1)
 
 
@@ -81,17 +81,15 @@ def binary(draw: Draw, operator: str) -> Case:
     whole = operator not in ("POW",)
     dtype = draw.random.choice(["float32", "float32", "int32"] if whole else ["float32"])
     left, right = draw.tensor(first, dtype), draw.tensor(second, dtype)
-    assert left.array is not None
-    assert right.array is not None
     if operator == "POW":
         left = Tensor(np.abs(draw.reals(first)), dtype)
         right = Tensor(draw.reals(second, -2, 2), dtype)
     elif operator.startswith("FLOOR"):
-        left = Tensor(np.nan_to_num(left.array, posinf=3, neginf=-3), dtype)
-        clean = np.nan_to_num(right.array, posinf=3, neginf=-3)
+        left = Tensor(np.nan_to_num(left.elements, posinf=3, neginf=-3), dtype)
+        clean = np.nan_to_num(right.elements, posinf=3, neginf=-3)
         right = Tensor(np.where(clean == 0, 1, clean).astype(dtype), dtype)
     elif dtype == "float32":
-        left, right = Tensor(np.nan_to_num(left.array)), Tensor(np.nan_to_num(right.array))
+        left, right = Tensor(np.nan_to_num(left.elements)), Tensor(np.nan_to_num(right.elements))
     version = 1 if operator == "POW" else 2
     return Case(operator, [left, right], [Tensor(dtype=dtype)], version=version)
 
@@ -157,9 +155,8 @@ def reduction(draw: Draw, operator: str) -> Case:
         return Case(operator, [input, axes], [output], chosen, 2)
     dtype = "float32" if operator == "MEAN" else draw.random.choice(["float32", "int32"])
     input = draw.tensor(shape, dtype)
-    assert input.array is not None
     if dtype == "float32":
-        input = Tensor(np.nan_to_num(input.array, posinf=2, neginf=-2))
+        input = Tensor(np.nan_to_num(input.elements, posinf=2, neginf=-2))
     return Case(operator, [input, axes], [Tensor(dtype=dtype)], chosen)
 
 
@@ -765,3 +762,7 @@ def transpose_conv(draw: Draw, operator: str) -> Case:
         Tensor(draw.reals((batch, height, width, channels))),
     ]
     return Case(operator, inputs, [Tensor()], chosen)
+
+
+OPERATORS = tuple(CASES)
+"""All operators of which cases are drawn."""

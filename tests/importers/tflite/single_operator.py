@@ -49,6 +49,12 @@ class Tensor:
     zero_point: tuple[int, ...] = ()
     axis: int = 0
 
+    @property
+    def elements(self) -> Array:
+        """The elements of an input."""
+        assert self.array is not None
+        return self.array
+
 
 @dataclass(frozen=True)
 class Case:
@@ -73,9 +79,8 @@ class Case:
 
     def __str__(self) -> str:
         parts = [
-            "-" if t is None else f"{t.dtype}{list(t.array.shape)}{'c' if t.constant else ''}"
-            for t in self.inputs
-            if t is None or t.array is not None
+            f"{each.dtype}{list(each.elements.shape)}{'c' * each.constant}" if each else "-"
+            for each in self.inputs
         ]
         options = {} if self.options is None else vars(self.options)
         return f"{self.operator} v{self.version} ({', '.join(parts)}) {options}"
@@ -124,7 +129,7 @@ class Case:
 
     def arrays(self) -> list[Array]:
         """Return what is fed to the inputs of the file."""
-        return [t.array for t in self.inputs if t and not t.constant and t.array is not None]
+        return [each.elements for each in self.inputs if each and not each.constant]
 
 
 def _declare(model: Any, graph: Any, name: str, tensor: Tensor) -> int:
@@ -196,16 +201,17 @@ def _run_kernels(content: bytes, arrays: Sequence[Array], kernels: Any) -> list[
         return str(error)
 
 
-Make = Callable[["Draw"], Case]
-CASES: dict[str, Make] = {}
+DrawCase = Callable[["Draw", str], Case]
+
+CASES: dict[str, DrawCase] = {}
+"""By operator, what draws a case; `operator_cases` fills it."""
 
 
-def cases(*operators: str) -> Callable[[Callable[[Draw, str], Case]], Callable[..., Case]]:
+def cases(*operators: str) -> Callable[[DrawCase], DrawCase]:
     """Register a function that draws a case of each of some operators."""
 
-    def register(function: Callable[[Draw, str], Case]) -> Callable[..., Case]:
-        for operator in operators:
-            CASES[operator] = lambda draw, operator=operator: function(draw, operator)
+    def register(function: DrawCase) -> DrawCase:
+        CASES.update(dict.fromkeys(operators, function))
         return function
 
     return register

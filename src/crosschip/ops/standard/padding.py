@@ -43,13 +43,14 @@ class PadMode(IntEnum):
     """The tensor, repeated: `abcabcabc`."""
 
 
-_NUMPY = {
+NUMPY_MODES = {
     PadMode.REFLECT: "reflect",
     PadMode.REPLICATE: "edge",
     PadMode.EDGE: "edge",
     PadMode.SYMMETRIC: "symmetric",
     PadMode.WRAP: "wrap",
 }
+"""The modes of `numpy.pad`."""
 
 
 @operator("PAD", core=True)
@@ -88,7 +89,7 @@ class Pad(Operator):
         for size, (before, after) in zip(shape, sides, strict=True):
             if isinstance(size, int) and isinstance(before, int) and isinstance(after, int):
                 remaining = len(range(size)[_kept_part(size, before, after)])
-                if self.mode in _NUMPY and not remaining and max(before, after) > 0:
+                if self.mode in NUMPY_MODES and not remaining and max(before, after) > 0:
                     raise ValueError(f"mode: {self.mode.name} finds nothing to repeat on an axis")
         return tuple(
             size + before + after for size, (before, after) in zip(shape, sides, strict=True)
@@ -114,8 +115,8 @@ class Pad(Operator):
                 f"pads: has {len(self.pads)} numbers, but the input has {input.ndim} axes"
             )
         cropped = input[tuple(_kept_part(*one) for one in zip(input.shape, *sides.T, strict=True))]
-        options: dict[str, Any] = {"mode": _NUMPY.get(self.mode, "constant")}
-        if self.mode not in _NUMPY:
+        options: dict[str, Any] = {"mode": NUMPY_MODES.get(self.mode, "constant")}
+        if self.mode not in NUMPY_MODES:
             zero = np.zeros((), input.dtype)
             options["constant_values"] = zero if value is None else value.reshape(())
         return np.pad(cropped, np.maximum(sides, 0), **options) if input.ndim else cropped
@@ -131,7 +132,7 @@ class Pad(Operator):
     def _repeats(self) -> bool:
         """Return whether the mode is known to need no value."""
         try:
-            return self.mode in _NUMPY
+            return self.mode in NUMPY_MODES
         except ComputedParameter:
             return False
 

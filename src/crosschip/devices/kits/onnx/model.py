@@ -46,9 +46,17 @@ class OnnxModel:
         Raises:
             DeviceError: the model is too large for an ONNX file.
         """
+        path.write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of a file with all constants.
+
+        Raises:
+            DeviceError: the model is too large for an ONNX file.
+        """
         if sum(array.nbytes for array in self.external.values()) >= _MAX_BYTES:
             raise DeviceError("the constants take 2 GiB or more, which no ONNX file can hold")
-        path.write_bytes(self.with_constants().SerializeToString())
+        return self.with_constants().SerializeToString()
 
 
 def aligned(size: int) -> int:

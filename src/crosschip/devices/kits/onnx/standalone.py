@@ -10,20 +10,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crosschip.devices.kits.onnx import control
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.quantization import add_dequantize, add_quantize
 from crosschip.devices.kits.onnx.graph import OPSET, Graph
 from crosschip.devices.kits.onnx.lowering import lower
 from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel
-from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
+from crosschip.ir import ControlFlow, ElementType, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-_OLDEST_OPSET = 18
+OLDEST_OPSET = 17
+NEWEST_OPSET = 25
+_REDUCTIONS_BY_INPUT = 18
+"""The version since which all reductions read their axes from an input."""
+_SAMPLING_WITHOUT_PREFIX = 20
+"""The version since which GridSample's modes are called linear and cubic."""
 _SAMPLING = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 
 
@@ -32,7 +38,7 @@ class Dialect:
     """The ONNX subset that a compiler supports, by its vendor's documentation; sizes are static.
 
     Attributes:
-        opset: the version of the standard operators, 18 to 21.
+        opset: the version of the standard operators, 17 to 25.
         operators: the supported ONNX operators; `None` if they are not documented.
         types: the element types.
         max_rank: the maximum rank of tensors; `None` if unlimited.
@@ -47,8 +53,8 @@ class Dialect:
     real_boundary: bool = False
 
     def __post_init__(self) -> None:
-        if not _OLDEST_OPSET <= self.opset <= OPSET:
-            raise ValueError(f"opset {self.opset} is not between {_OLDEST_OPSET} and {OPSET}")
+        if not OLDEST_OPSET <= self.opset <= NEWEST_OPSET:
+            raise ValueError(f"opset {self.opset} is not between {OLDEST_OPSET} and {NEWEST_OPSET}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,8 @@ def on_reals(operation: Operation) -> Operation:
         return operation
     inputs = [_real(o) if o and o.type.quantization else o for o in operation.inputs]
     outputs = [_real(o) if o.type.quantization else o for o in operation.outputs]
-    return operation.with_inputs(tuple(inputs), tuple(outputs))
+    real = type(operation)(operation.name, tuple(inputs), tuple(outputs))
+    return real.standing_for(operation)
 
 
 def boundary(operands: Iterable[Operand], dialect: Dialect) -> list[Operand]:
@@ -200,9 +207,8 @@ def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
 
     proto = _parse(onnx_model.proto)
     proto.opset_import[0].version = dialect.opset
-    proto.ir_version = helper.find_min_ir_version_for(proto.opset_import)
-    for node in proto.graph.node:
-        _downgrade(node)
+    proto.ir_version = helper.find_min_ir_version_for(proto.opset_import, ignore_unknown=True)
+    _downgrade(proto.graph, dialect.opset, {})
     return Written(OnnxModel(proto.SerializeToString(), onnx_model.external), labels)
 
 
@@ -222,6 +228,9 @@ def _convert(graph: Graph, operation: Operation) -> Sequence[str]:
 
 
 def _convert_parts(graph: Graph, operation: Operation) -> Sequence[str]:
+    if isinstance(operation, ControlFlow):
+        control.add_operation(graph, operation, graph.label)
+        return [graph[output] for output in operation.outputs]
     for part in lower(operation):
         graph.define(part, converters.convert(graph, part))
     return [graph[output] for output in operation.outputs]
@@ -232,9 +241,37 @@ def _real(operand: Operand) -> Operand:
     return Operand(operand.name, TensorType(ElementType.FLOAT32, operand.type.shape))
 
 
-def _downgrade(node: NodeProto) -> None:
-    """Rewrite a node to older versions of its operator."""
-    if node.op_type == "GridSample":
+def _downgrade(graph: GraphProto, opset: int, outer: Mapping[str, TensorProto]) -> None:
+    """Rewrite the nodes of a graph and its subgraphs to older versions of their operators.
+
+    Args:
+        graph: the graph.
+        opset: the version of the standard operators.
+        outer: the constants of the graphs around it, by name.
+    """
+    constants = {**outer, **{tensor.name: tensor for tensor in graph.initializer}}
+    for node in graph.node:
+        if node.op_type == "GridSample" and opset < _SAMPLING_WITHOUT_PREFIX:
+            for attribute in node.attribute:
+                if attribute.name == "mode":
+                    attribute.s = _SAMPLING[attribute.s.decode()].encode()
+        if node.op_type.startswith("Reduce") and opset < _REDUCTIONS_BY_INPUT:
+            _move_axes_to_attribute(node, constants)
         for attribute in node.attribute:
-            if attribute.name == "mode":
-                attribute.s = _SAMPLING[attribute.s.decode()].encode()
+            if attribute.HasField("g"):
+                _downgrade(attribute.g, opset, constants)
+
+
+def _move_axes_to_attribute(node: NodeProto, constants: Mapping[str, TensorProto]) -> None:
+    """Rewrite the constant axes of a reduction to the attribute of older versions."""
+    from onnx import helper, numpy_helper
+
+    if node.op_type == "ReduceSum" or len(node.input) < 2 or node.input[1] not in constants:
+        return
+    axes = numpy_helper.to_array(constants[node.input[1]]).tolist()
+    if not axes:
+        return  # older versions then reduce all axes
+    del node.input[1:]
+    others = [a for a in node.attribute if a.name != "noop_with_empty_axes"]
+    del node.attribute[:]
+    node.attribute.extend([*others, helper.make_attribute("axes", axes)])

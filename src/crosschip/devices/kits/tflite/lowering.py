@@ -1,0 +1,118 @@
+"""Lowering of models to operators of TensorFlow Lite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosschip.devices.kits.tflite.activation import FuseActivations
+from crosschip.devices.kits.tflite.converters import converters, images
+from crosschip.devices.kits.tflite.half import ComputeInFloat32
+from crosschip.devices.kits.tflite.native import Graph
+from crosschip.devices.kits.tflite.quantized import FuseQuantized, RealConstants, SignedBytes
+from crosschip.devices.kits.tflite.shuffles import RecognizeShuffles
+from crosschip.devices.kits.tflite.transposes import MoveTransposes
+from crosschip.hal import Capabilities, Rule, Sizing, Support
+from crosschip.hal.converters import Converters
+from crosschip.ir import Model, Operand, Operation
+from crosschip.ir.dataclass import dataclass
+from crosschip.lowering.legalization import Target, legalize
+from crosschip.ops import Operator
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.activation import Relu, Relu6
+from crosschip.ops.standard.arithmetic import Clip
+from crosschip.passes.base import Pass, run
+from crosschip.passes.cancel_transposes import CancelTransposes
+from crosschip.passes.fold_constants import FoldConstants
+from crosschip.passes.remove_unused import RemoveUnused
+from crosschip.passes.rewrite_operations import operations_for
+
+
+def supports(operation: Operation) -> Support:
+    """Return whether an operation has a converter and all restrictions of that hold."""
+    for slot, operand in operation.named_inputs():
+        if operand.type.static_shape is None:
+            return Support.no(operation, slot, "its sizes must be known", Rule.SHAPE)
+    table = images if operation.type in images.operators else converters
+    return table.supports(operation)
+
+
+TARGET = Target(
+    name="TensorFlow Lite",
+    operators=images.operators | converters.operators,
+    capabilities=Capabilities(sizing=Sizing.FIXED),
+    supports=supports,
+)
+"""The standard operators that TensorFlow Lite expresses."""
+
+
+@dataclass(frozen=True)
+class Convert(Pass):
+    """Replaces standard operations that a table has converters for.
+
+    Args:
+        table: the converters.
+    """
+
+    exact = False
+
+    table: Converters[Graph, Operand]
+
+    def rewrite(self, model: Model) -> Model:
+        used_names = {operation.name for operation in model.operations}
+        operations: list[Operation] = []
+        pending = list(reversed(model.operations))
+        while pending:
+            operation = pending.pop()
+            if operation.type not in self.table.operators:
+                operations.append(operation)
+                continue
+            graph = Graph(prefix=f"{operation.name}.", used_names=used_names)
+            results = _with_activation(graph, operation, self.table.convert(graph, operation))
+            parts = operations_for(operation.outputs, results, graph)
+            pending += [part.standing_for(operation) for part in reversed(parts)]
+        return Model(model.name, model.inputs, operations, model.outputs)
+
+
+def _with_activation(
+    g: Graph, operation: Operation, results: Sequence[Operand]
+) -> Sequence[Operand]:
+    """Return the outputs of an operation after the activation that is fused with it."""
+    fuse = operation.fused if isinstance(operation, Operator) else Fuse.NONE
+    if fuse is Fuse.NONE:
+        return results
+    first, *others = results
+    quantization = operation.outputs[0].type.quantization
+    if fuse is Fuse.RELU1:
+        return [g.add(Clip, first, *fuse.bounds, quantization=quantization), *others]
+    operator = Relu if fuse is Fuse.RELU else Relu6
+    return [g.add(operator, first, quantization=quantization), *others]
+
+
+_BEFORE: tuple[Pass, ...] = (
+    RecognizeShuffles(),
+    ComputeInFloat32(),
+    SignedBytes(),
+    FuseQuantized(supports),
+    RealConstants(),
+)
+"""The passes to standard operations in the types of TensorFlow Lite's kernels, in order."""
+
+_AFTER: tuple[Pass, ...] = (
+    FoldConstants(),
+    Convert(images),
+    MoveTransposes(),
+    CancelTransposes(),
+    Convert(converters),
+    FuseActivations(),
+    RemoveUnused(),
+)
+"""The passes from supported standard operations to operators of TensorFlow Lite, in order."""
+
+
+def lower(model: Model) -> Model:
+    """Rewrite a model into `Native` operations alone.
+
+    Raises:
+        CompileError: operations have no form in TensorFlow Lite; the message has the reasons.
+    """
+    return run(legalize(run(model, _BEFORE), TARGET), _AFTER)

@@ -1,0 +1,69 @@
+"""Quantization and dequantization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.devices.kits.tosa.block import Value
+from crosschip.devices.kits.tosa.converters.table import STORED, converts
+from crosschip.devices.kits.tosa.graph import Graph
+from crosschip.flatbuffer.schemas.tosa import DType
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import Operand, Quantization
+from crosschip.ir.types import NARROW_INTEGERS
+from crosschip.ops.definition.quantized import limits
+from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
+
+_MOST_STEPS = 2.0**24
+
+
+@converts(Quantize)
+def quantize(g: Graph, op: Quantize) -> Value:
+    quantized, value = op.outputs[0], g[op.input]
+    quantization = quantization_of(quantized)
+    steps = g.rounded_quotient(value, along(g, quantized, quantization.scale, DType.FP32))
+    # NaN becomes the smallest integer.
+    steps = g.select(g.equal(steps, steps), steps, g.number(-_MOST_STEPS, steps))
+    rounded = g.cast(g.clamp(steps, -_MOST_STEPS, _MOST_STEPS), DType.INT32)
+    zero_point = along(g, quantized, quantization.zero_point, DType.INT32)
+    return g.clamp(g.sum(rounded, zero_point), *limits(op.dtype))
+
+
+def _stored(op: Dequantize) -> Refusal | None:
+    element_type = op.input.type.element_type
+    if element_type in NARROW_INTEGERS and not op.input.is_constant:
+        return Refusal("input", f"{element_type} must be constant here", Rule.ELEMENT_TYPE)
+    return None
+
+
+@converts(Dequantize, types=STORED | NARROW_INTEGERS, limit=_stored)
+def dequantize(g: Graph, op: Dequantize) -> Value:
+    quantization = quantization_of(op.input)
+    zero_point = along(g, op.input, quantization.zero_point, DType.INT32)
+    steps = g.cast(g.difference(g.cast(g[op.input], DType.INT32), zero_point), DType.FP32)
+    return g.product(steps, along(g, op.input, quantization.scale, DType.FP32))
+
+
+@converts(Reinterpret, narrow=True)
+def reinterpret(g: Graph, op: Reinterpret) -> Value:
+    return g[op.input]
+
+
+def quantization_of(operand: Operand) -> Quantization:
+    """Return the quantization of an operand that has one."""
+    assert operand.type.quantization is not None, "inference has checked it"
+    return operand.type.quantization
+
+
+def along(g: Graph, operand: Operand, numbers: Sequence[float], dtype: DType) -> Value:
+    """Return a constant that broadcasts along the quantization axis of an operand."""
+    kind = np.float32 if dtype is DType.FP32 else np.int32
+    axis = quantization_of(operand).axis
+    rank = len(operand.type.static_shape or ())
+    if axis is None:
+        return g.constant(np.array(numbers[:1], kind).reshape((1,) * rank), dtype)
+    return g.constant(
+        np.array(numbers, kind).reshape((-1,) + (1,) * (rank - 1 - axis % rank)), dtype
+    )

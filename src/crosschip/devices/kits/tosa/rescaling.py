@@ -1,0 +1,197 @@
+"""Rescaling of integer sums to quantized results, bit by bit as the operators round.
+
+The result is `round(sum * ratio) + zero_point`, clamped to a type, where the ratio is that of
+scales. TOSA's RESCALE multiplies by `multiplier / 2 ** shift` and rounds ties up; operators round
+ties to even. A product can be a tie only if the ratio is such a fraction exactly, and then the low
+bits of the sum tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from crosschip.devices.kits.tosa.block import Value
+from crosschip.devices.kits.tosa.graph import Graph
+from crosschip.flatbuffer.schemas.tosa import DType, Op, RoundingMode
+from crosschip.ir import Operand, Quantization
+from crosschip.ir.dataclass import dataclass
+from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.slots import Fuse
+
+_MULTIPLIER_BITS = 31
+_MAX_SHIFT, _MIN_SHIFT = 62, 2
+_FACTOR_BITS = 21
+"""The number of bits of a part of a factor: products with two terms of 8 bits are added."""
+_MIN_BITS = 12
+"""The least number of bits after the point in each of the two parts of a factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """`multiplier / 2 ** shift`, close to a positive ratio.
+
+    Attributes:
+        multiplier: 31 bits.
+        shift: the exponent, from 2 to 62.
+        tie_bits: the number of low bits of a factor whose highest bit alone makes a tie; 0 if no
+            product is a tie.
+    """
+
+    multiplier: int
+    shift: int
+    tie_bits: int
+
+    @classmethod
+    def of(cls, ratio: Fraction) -> Multiplier:
+        """Return the nearest multiplier.
+
+        Raises:
+            ValueError: the ratio is too large.
+        """
+        exponent = math.frexp(float(ratio))[1]
+        shift = min(_MULTIPLIER_BITS - exponent, _MAX_SHIFT)
+        multiplier = round(ratio * 2**shift)
+        if multiplier == 2**_MULTIPLIER_BITS:
+            multiplier, shift = multiplier // 2, shift - 1
+        if shift < _MIN_SHIFT:
+            raise ValueError(f"a ratio of scales of {float(ratio):g} is too large for TOSA")
+        if multiplier * Fraction(1, 2**shift) != ratio:
+            return cls(multiplier, shift, 0)
+        zeros = (multiplier & -multiplier).bit_length() - 1
+        tie_bits = max(0, shift - zeros)
+        return cls(multiplier, shift, tie_bits if tie_bits < 32 else 0)
+
+
+def scales(quantization: Quantization) -> list[Fraction]:
+    """Return scales, which are float32, exactly."""
+    return [Fraction(float(np.float32(scale))) for scale in quantization.scale]
+
+
+def rescale(
+    g: Graph, sums: Value, ratios: Sequence[Fraction], output: Operand, fused: Fuse = Fuse.NONE
+) -> Value:
+    """Return sums times ratios, rounded and clamped to a quantized output's type.
+
+    Args:
+        g: the graph.
+        sums: int32; with several ratios, one for each index of the last axis.
+        ratios: the factors.
+        output: the output, whose zero point is added.
+        fused: an activation of the result.
+    """
+    multipliers = [Multiplier.of(ratio) for ratio in ratios]
+    rounded = _multiply(g, sums, multipliers)
+    if any(multiplier.tie_bits for multiplier in multipliers):
+        rounded = _ties_to_even(g, sums, rounded, multipliers)
+    return finish(g, rounded, output, fused)
+
+
+def finish(g: Graph, rounded: Value, output: Operand, fused: Fuse = Fuse.NONE) -> Value:
+    """Add an output's zero point to steps, and clamp to its type and the activation's bounds."""
+    quantization = output.type.quantization
+    assert quantization is not None, "the output is quantized"
+    (zero,), (scale,) = quantization.zero_point, scales(quantization)
+    low, high = limits(output.type.element_type)
+    least, most = fused.bounds
+    if least > -np.inf:
+        low = max(low, round(Fraction(least) / scale) + zero)
+    if most < np.inf:
+        high = min(high, round(Fraction(most) / scale) + zero)
+    # Far steps would overflow with the zero point.
+    near = g.clamp(rounded, -(2**20), 2**20)
+    return g.clamp(g.sum(near, g.number(zero, near)), low, high)
+
+
+def _multiply(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> Value:
+    numbers = np.array([multiplier.multiplier for multiplier in multipliers], np.int32)
+    shifts = np.array([multiplier.shift for multiplier in multipliers], np.int8)
+    zero = g.zero(DType.INT32)
+    inputs = (
+        sums,
+        g.constant(numbers, DType.INT32),
+        g.constant(shifts, DType.INT8),
+        zero,
+        zero,
+    )
+    return g.add(
+        Op.RESCALE,
+        inputs,
+        DType.INT32,
+        sums.shape,
+        scale32=True,
+        rounding_mode=RoundingMode.SINGLE_ROUND,
+        per_channel=len(multipliers) > 1,
+        input_unsigned=False,
+        output_unsigned=False,
+    )
+
+
+def _ties_to_even(
+    g: Graph, sums: Value, rounded: Value, multipliers: Sequence[Multiplier]
+) -> Value:
+    """Take 1 from odd results of ties, which were rounded up."""
+    masks = [2**multiplier.tie_bits - 1 for multiplier in multipliers]
+    # Without ties: a pattern that no masked sum has.
+    ties = [2 ** (m.tie_bits - 1) if m.tie_bits else -1 for m in multipliers]
+    low = g.binary(Op.BITWISE_AND, sums, _row(g, masks, sums))
+    is_tie = g.cast(g.equal(low, _row(g, ties, sums)), DType.INT32)
+    odd = g.binary(Op.BITWISE_AND, rounded, is_tie)
+    return g.difference(rounded, odd)
+
+
+def _row(g: Graph, numbers: Sequence[int], like: Value) -> Value:
+    row = np.array(numbers, np.int64).astype(np.int32)
+    return g.constant(row.reshape((1,) * (like.rank - 1) + (-1,)), DType.INT32)
+
+
+def rescaled_sum(
+    g: Graph,
+    terms: Sequence[tuple[Value, Fraction]],
+    output: Operand,
+    fused: Fuse = Fuse.NONE,
+) -> Value:
+    """Return the sum of two int32 terms of 8 bits times their ratios, rounded to an output.
+
+    Each ratio has two parts of at most 21 bits, so that all sums are int32.
+    """
+    bits = _bits([ratio for _, ratio in terms])
+    unit = 2**bits
+    high = low = None
+    for term, ratio in terms:
+        upper, lower = divmod(round(ratio * unit * unit), unit)
+        parts = [g.product(term, g.number(part, term)) for part in (upper, lower)]
+        high = parts[0] if high is None else g.sum(high, parts[0])
+        low = parts[1] if low is None else g.sum(low, parts[1])
+    assert high is not None, "there are terms"
+    assert low is not None, "there are terms"
+    shift, mask = g.number(bits, low), g.number(unit - 1, low)
+    high = g.sum(high, _shifted(g, low, shift))
+    rest, fraction = g.binary(Op.BITWISE_AND, low, mask), g.binary(Op.BITWISE_AND, high, mask)
+    steps = _shifted(g, high, shift)
+    half = g.number(unit // 2, fraction)
+    is_half = g.equal(fraction, half)
+    inexact = g.greater(rest, g.number(0, rest))
+    odd = g.equal(g.binary(Op.BITWISE_AND, steps, g.number(1, steps)), g.number(1, steps))
+    up_from_half = g.binary(Op.LOGICAL_AND, is_half, g.binary(Op.LOGICAL_OR, inexact, odd))
+    up = g.binary(Op.LOGICAL_OR, g.greater(fraction, half), up_from_half)
+    return finish(g, g.sum(steps, g.cast(up, DType.INT32)), output, fused)
+
+
+def _bits(ratios: Sequence[Fraction]) -> int:
+    """Return the number of bits after the point in each of the two parts of factors."""
+    whole = math.ceil(max(map(abs, ratios))).bit_length()
+    return min(_FACTOR_BITS - whole, _FACTOR_BITS - 1)
+
+
+def fit_sum(ratios: Sequence[Fraction]) -> bool:
+    """Return whether a sum with these ratios is computed exactly enough by `rescaled_sum`."""
+    return _bits(ratios) >= _MIN_BITS
+
+
+def _shifted(g: Graph, value: Value, shift: Value) -> Value:
+    """Shift to the right, rounding downwards."""
+    return g.add(Op.ARITHMETIC_RIGHT_SHIFT, (value, shift), value.dtype, value.shape, round=False)
