@@ -121,8 +121,8 @@ def load(
     _check_format(content_or_path, where)
     raise ModelFileError(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
-        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx, .tflite or .pt2 file, or a folder with "
-        f"one of them"
+        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx, .tflite or .pt2 file, or a folder "
+        f"with one of them"
     )
 
 
