@@ -31,8 +31,8 @@ def _run(case: Case, devices: list[str]) -> Array:
     model = tflite.load(case.file())
     inputs = dict(zip(model.inputs, case.arrays(), strict=True))
     with crosschip.compile(model, devices, cache=False) as compiled:
-        (output,) = compiled.run(inputs).values()
-    return output
+        outputs: list[Array] = list(compiled.run(inputs).values())
+    return outputs[0]
 
 
 def _check(litert: LiteRT, operator: str, dtype: str, seeds: int, device: str, steps: int) -> None:

@@ -54,7 +54,7 @@ def rescaled_long(sums: Array, by: Factor) -> Array:
     return wrapped((sums * short + (np.int64(1) << (shift - 1))) >> shift)
 
 
-def high_product(first: Array, second: Array, bits: int = 31) -> Array:
+def high_product(first: Array, second: Array | int, bits: int = 31) -> Array:
     """Return `first * second / 2**bits`, rounded to nearest, and saturated."""
     product = first * second
     nudge = np.where(product >= 0, 1 << (bits - 1), 1 - (1 << (bits - 1)))
