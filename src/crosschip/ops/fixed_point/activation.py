@@ -127,14 +127,14 @@ def _exponential(exponents: Array) -> Array:
     x = (fraction << _INTEGER_BITS) + (1 << 28)
     square = high_product(x, x)
     cube, fourth = high_product(square, x), high_product(square, square)
-    third = high_product(shifted_right(fourth, 2) + cube, np.int64(715827883))
+    third = high_product(shifted_right(fourth, 2) + cube, 715827883)
     series = x + shifted_right(third + square, 1)
-    constant = np.int64(1895147668)
-    result = constant + high_product(constant, series)
+    constant = 1895147668
+    result = constant + high_product(series, constant)
     remainder = fraction - exponents
     for bit, power in enumerate(_EXPONENTIALS, 24):
         is_set = (remainder >> bit & 1).astype(bool)
-        result = np.where(is_set, high_product(result, np.int64(power)), result)
+        result = np.where(is_set, high_product(result, power), result)
     return np.where(exponents == 0, (1 << 31) - 1, result)
 
 
@@ -142,7 +142,7 @@ def _reciprocal(rest: Array) -> Array:
     """Return `1 / (1 + rest)` by three steps of Newton's method, 31 bits after the binary point."""
     total = rest + (1 << 31) - 1
     half = (total + np.where(total >= 0, 1, -1)) // 2
-    x = 1515870810 + high_product(half, np.int64(-1010580540))
+    x = 1515870810 + high_product(half, -1010580540)
     for _ in range(3):
         error = (1 << 29) - high_product(half, x)
         x = x + (high_product(x, error) << 2)

@@ -7,7 +7,8 @@ import numpy as np
 from crosschip.ir import Array, ElementType
 from crosschip.ops.fixed_point import fixed_point
 from crosschip.ops.fixed_point.rescaling import clamped
-from crosschip.ops.standard.resizing import AlignMode, ResizeLinear
+from crosschip.ops.numerics.resampling import AlignMode
+from crosschip.ops.standard.resizing import ResizeLinear
 
 _BITS = 10
 """The bits after the binary point of pixels' positions."""
@@ -50,7 +51,7 @@ def resize_unsigned(operation: ResizeLinear, input: Array) -> Array:
         weight = _along(positions - low.astype(np.float32), axis)
         one = np.float32(1)
         neighbours.append(((low, one - weight), (high, weight)))
-    total = np.float32(0)
+    total: Array = np.zeros((), np.float32)
     for columns, horizontal in neighbours[1]:
         for rows, vertical in neighbours[0]:
             pixels = input.take(rows, 2).take(columns, 3).astype(np.float32)
