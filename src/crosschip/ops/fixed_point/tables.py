@@ -18,7 +18,7 @@ from crosschip.ops.fixed_point.rescaling import (
     scale_of,
 )
 from crosschip.ops.standard.activation import Softmax
-from crosschip.ops.standard.unary import Exp
+from crosschip.ops.standard.unary import Exp, Log
 
 _INT16 = {ElementType.INT16}
 _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
@@ -49,15 +49,19 @@ def table(
     between = half_away((values[1:] + samples[:-1]) / kind(2))
     bias = half_away((between - middles) / kind(2))
     final = half_away(function(np.asarray(last)) * unit)
-    integers = np.append(samples[:-1] - bias, final)
+    # Where the function overflows, the correction is NaN, of which the conversion makes 0.
+    integers = np.nan_to_num(np.append(samples[:-1] - bias, final), nan=0.0)
     return np.clip(integers, _LEAST, _GREATEST).astype(np.int64)
 
 
 def look_up(integers: Array, entries: Array) -> Array:
-    """Return the interpolated entries of a table for integers of 16 bits."""
+    """Return the interpolated entries of a table for integers of 16 bits.
+
+    Differences of entries, and results, wrap around at 16 bits.
+    """
     index, part = 256 + (integers >> 7), integers & 0x7F
-    slope = entries[index + 1] - entries[index]
-    return entries[index] + ((slope * part + 64) >> 7)
+    slope = (entries[index + 1] - entries[index]).astype(np.int16).astype(np.int64)
+    return (entries[index] + ((slope * part + 64) >> 7)).astype(np.int16).astype(np.int64)
 
 
 def _apply(operation: Operator, function: Callable[[Array], Array], input: Array) -> Array:
@@ -74,13 +78,18 @@ def exp(operation: Exp, input: Array) -> Array:
     return _apply(operation, np.exp, input)
 
 
+@fixed_point(Log, _INT16)
+def log(operation: Log, input: Array) -> Array:
+    """Use the smallest real of the output for numbers that have no logarithm."""
+    least = scale_of(operation) * np.float32(_LEAST - quantization_of(operation).zero_point[0])
+    return _apply(operation, lambda x: np.where(x <= 0, least, np.log(x)), input)
+
+
 @fixed_point(Softmax, _INT16)
 def softmax(operation: Softmax, input: Array) -> Array:
     """Look up powers on [-10, 0], and the reciprocal of their sum, of 15 bits each."""
-    powers_table = table(np.exp, *map(np.asarray, (-10.0, 0.0, -1.0, _GREATEST / (1 << 15))))
-    reciprocals = table(
-        lambda x: 1 / (1 + x), *map(np.asarray, (0.0, 1.0, -1.0, _GREATEST / (1 << 15)))
-    )
+    powers_table = table(np.exp, *map(np.asarray, (-10.0, 0.0, -1.0, 1.0)))
+    reciprocals = table(lambda x: 1 / (1 + x), *map(np.asarray, (0.0, 1.0, -1.0, 1.0)))
     by = factor(np.float64(scale_of(operation, "input")) / (10.0 / 65535.0))
     integers = np.moveaxis(input.astype(np.int64), operation.axis, -1)
     differences = integers - integers.max(axis=-1, keepdims=True)
