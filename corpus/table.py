@@ -22,16 +22,17 @@ compiles and runs all of them, and `speed` times them.
 
 Each model is compiled for each list of devices, once with static sizes and once with the open sizes
 of its file, and run twice in a separate process. An output is *right* if it agrees with the output
-of ONNX Runtime for the same file and inputs. Floating-point elements may differ by 1e-3 of the
-largest one, or by four steps of the element type if the model computes in a shorter type than
-float32. 8-bit elements of quantized models may differ by one step, also if the model dequantizes
-them. All other elements must be equal.
+of ONNX Runtime for the same file and inputs, or of LiteRT's reference kernels for a `.tflite` file.
+Floating-point elements may differ by 1e-3 of the largest one, or by four steps of the element type
+if the model computes in a shorter type than float32. 8-bit elements of quantized models may differ
+by one step, also if the model dequantizes them. All other elements must be equal.
 
 A quantized model rounds intermediate results. The last digits of a float32 number that lies between
 two steps decide the rounding. ONNX Runtime measures this sensitivity: it also runs the file without
 graph optimizations, and with weights and inputs changed by two steps of float32. If its own outputs
 differ by more than 1e-3, a quantized model may differ by twice as much. For other models, only an
-entry with a reason allows this.
+entry with a reason allows this. LiteRT measures it with its XNNPACK delegate, which rounds real
+products instead of integer ones, and with changed inputs.
 
 The last digits already change the lengths of the words that `kokoro-int8` speaks, so only a device
 that computes in the order of ONNX Runtime agrees. Three quantized ResNets are two steps off on

@@ -17,7 +17,7 @@ from corpus import litert
 @pytest.fixture
 def entry(tmp_path: Path) -> Entry:
     path = tmp_path / "model.tflite"
-    path.write_bytes(sample().bytes())
+    path.write_bytes(sample().file())
     return Entry("name", "family", "origin", path)
 
 
@@ -48,7 +48,7 @@ def test_steps_of_dequantized_outputs(tmp_path: Path) -> None:
     w.operator("TANH", [y], [z])
     w.finish([x], [y, z])
     path = tmp_path / "model.tflite"
-    path.write_bytes(w.bytes())
+    path.write_bytes(w.file())
     entry = Entry("name", "family", "origin", path)
     assert list(steps(entry)) == [0.25, 0.0]
     assert shortest_reals(entry) == "float32"

@@ -96,7 +96,6 @@ class Writer:
         inputs: Sequence[int],
         outputs: Sequence[int],
         options: str = "",
-        *,
         version: int = 1,
         **fields: Any,
     ) -> None:
@@ -124,7 +123,7 @@ class Writer:
         entry.name, entry.buffer = name, self._buffer(content)
         self.model.metadata.append(entry)
 
-    def bytes(self) -> bytes:
+    def file(self) -> bytes:
         """Return the file."""
         return packed(self.model)
 
@@ -170,16 +169,15 @@ def sample() -> Writer:
     w.subgraph()
     x, y = w.tensor((1, 8, 8, 3)), w.tensor((1, 4, 4, 4))
     w.operator("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=3)
-    strides = {"strideW": 2, "strideH": 2}
+    strides: dict[str, Any] = {"strideW": 2, "strideH": 2}
     w.operator("CONV_2D", [x, weights(4, 3, 3, 3), weights(4)], [y], "Conv2DOptions", **strides)
     z = w.tensor((1, 4, 4, 4))
-    unit = {"strideW": 1, "strideH": 1, "depthMultiplier": 1}
+    unit: dict[str, Any] = {"strideW": 1, "strideH": 1, "depthMultiplier": 1}
     depthwise = "DepthwiseConv2DOptions"
     w.operator("DEPTHWISE_CONV_2D", [y, weights(1, 3, 3, 4), weights(4)], [z], depthwise, **unit)
     p = w.tensor((1, 2, 2, 4))
-    w.operator(
-        *("MAX_POOL_2D", [z], [p], "Pool2DOptions"), **strides, filterWidth=2, filterHeight=2
-    )
+    windows = strides | {"filterWidth": 2, "filterHeight": 2}
+    w.operator("MAX_POOL_2D", [z], [p], "Pool2DOptions", **windows)
     r = w.tensor((1, 4, 4, 4))
     w.operator("RESIZE_BILINEAR", [p, integers(4, 4)], [r], "ResizeBilinearOptions")
     a = w.tensor((1, 4, 4, 4))

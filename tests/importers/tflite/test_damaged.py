@@ -103,7 +103,7 @@ def changed(model: Any, rng: random.Random) -> bytes:
 
 @pytest.fixture(scope="module")
 def whole() -> bytes:
-    data = with_labels(sample().bytes())
+    data = with_labels(sample().file())
     load(data)  # imports modules
     return data
 

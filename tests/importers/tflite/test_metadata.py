@@ -27,7 +27,7 @@ SAID = {
 
 
 def test_metadata_and_labels(tmp_path: Path) -> None:
-    data = with_labels(sample().bytes())
+    data = with_labels(sample().file())
     assert file_metadata(data) == SAID
     path = tmp_path / "model.tflite"
     path.write_bytes(data)
@@ -36,7 +36,7 @@ def test_metadata_and_labels(tmp_path: Path) -> None:
 
 def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.tflite"
-    path.write_bytes(with_labels(sample().bytes()))
+    path.write_bytes(with_labels(sample().file()))
     assert run(["info", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "normalized with mean 127.5" in shown
@@ -48,13 +48,13 @@ def test_damaged_metadata_is_named_and_the_rest_is_shown(content: bytes) -> None
     w = sample()
     w.model.metadata.clear()
     w.add_metadata("TFLITE_METADATA", content)
-    said = file_metadata(w.bytes())
+    said = file_metadata(w.file())
     assert said["metadata"].startswith("cannot be read: ")
     assert said["description"] == "written by a test"
 
 
 def test_a_damaged_archive_is_named() -> None:
-    data = bytearray(with_labels(sample().bytes()))
+    data = bytearray(with_labels(sample().file()))
     place = data.rindex(b"PK\x01\x02")
     data[place : place + 4] = b"PK\0\0"
     assert file_metadata(bytes(data))["associated files"].startswith("cannot be read: ")
@@ -67,4 +67,4 @@ def test_a_file_that_says_nothing() -> None:
     x, y = w.tensor((1, 2)), w.tensor((1, 2))
     w.operator("TANH", [x], [y])
     w.finish([x], [y])
-    assert file_metadata(w.bytes()) == {"format": "TensorFlow Lite, version 3"}
+    assert file_metadata(w.file()) == {"format": "TensorFlow Lite, version 3"}

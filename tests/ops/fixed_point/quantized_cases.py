@@ -58,9 +58,6 @@ TYPES = {
 }
 """The element types of each operator; REQUANTIZE is QUANTIZE of integers."""
 
-INTERPOLATED = {("EXP", "int16"), ("LOG", "int16"), ("SOFTMAX", "int16")}
-"""Functions that LiteRT interpolates so coarsely that they differ by more than a step."""
-
 
 def draw_case(operator: str, dtype: str, seed: int) -> Case:
     """Return a random file with one operator."""
@@ -124,8 +121,8 @@ def draw_case(operator: str, dtype: str, seed: int) -> Case:
             return Case(operator, [Tensor(reals.astype(np.float32))], [step], version=2)
         case "REQUANTIZE":
             input = draw.quantized(image, dtype)
-            other = dtype if dtype == "int16" else draw.random.choice(_BYTES)
-            return Case("QUANTIZE", [input], [draw.output(other)], version=2)
+            target = dtype if dtype == "int16" else draw.random.choice(_BYTES)
+            return Case("QUANTIZE", [input], [draw.output(target)], version=2)
         case "LEAKY_RELU":
             chosen = options("LeakyRelu", alpha=draw.random.uniform(0.01, 1.5))
             return Case(operator, [draw.quantized(image, dtype)], [output], chosen, 2)

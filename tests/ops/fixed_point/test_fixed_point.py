@@ -7,14 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from tests.importers.tflite.single_operator import Case, LiteRT
-from tests.ops.fixed_point.quantized_cases import INTERPOLATED, TYPES, draw_case
+from tests.ops.fixed_point.quantized_cases import TYPES, draw_case
 
 import crosschip
 from crosschip.importers import tflite
 from crosschip.ir import Array
 
-_SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 4, 300, 10
+_SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 2, 300, 10
 _ALL = [(operator, dtype) for operator, dtypes in TYPES.items() for dtype in dtypes]
+
+_COARSE = {(name, "int16") for name in ("EXP", "LOG", "RESIZE_BILINEAR", "SOFTMAX")}
+"""Functions that LiteRT interpolates in a table, and positions of 10 bits after the binary point.
+
+Of 16 bits they are further than a step from the results on reals.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +68,7 @@ def test_many_files_give_litert_integers(operator: str, dtype: str, litert: Lite
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino", "xla"])
-@pytest.mark.parametrize(("operator", "dtype"), [each for each in _ALL if each not in INTERPOLATED])
+@pytest.mark.parametrize(("operator", "dtype"), sorted({*_ALL} - _COARSE))
 def test_engines_are_within_one_step(
     operator: str, dtype: str, device: str, litert: LiteRT
 ) -> None:

@@ -76,10 +76,8 @@ def kernel_of(operation: Operator) -> Kernel:
         tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
         with np.errstate(all="ignore"):
             try:
-                if in_integers:
-                    result = in_integers(decoded_operation, **tensors)
-                else:
-                    result = decoded_operation.reference(**tensors)
+                compute = in_integers or type(decoded_operation).reference
+                result = compute(decoded_operation, **tensors)
             except IndexError as error:
                 raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result

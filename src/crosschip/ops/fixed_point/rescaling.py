@@ -5,7 +5,7 @@ A positive real factor is `multiplier * 2**(shift - 31)`, with a multiplier of 3
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Factor(NamedTuple):
     shift: Array
 
 
-def factor(real: Array | float) -> Factor:
+def factor(real: Array | np.floating[Any] | float) -> Factor:
     """Return the nearest factor to a real in float64; one below 2**-32 becomes 0."""
     fraction, shift = np.frexp(np.asarray(real, np.float64))
     multiplier = half_away(fraction * 2.0**31).astype(np.int64)

@@ -6,11 +6,12 @@ from crosschip.flatbuffer.schemas.tflite.enumerations import Padding
 from crosschip.flatbuffer.schemas.tflite.options import Pool2DOptions
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.importers.tflite.operators.convolution import PADDINGS
-from crosschip.ir import Operand, Quantization
+from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.unary import Sqrt, Square
 
+_BYTES = (ElementType.INT8, ElementType.UINT8)
 _STORED = Quantization((1.0,))
 _AWAY_FROM_ZERO = Quantization((1 / (1 + 2**-16),))
 """Scale that moves a mean of integers that lies between two of them to the greater magnitude."""
@@ -19,7 +20,7 @@ _AWAY_FROM_ZERO = Quantization((1 / (1 + 2**-16),))
 @imports("AVERAGE_POOL_2D")
 def average_pool_2d(node: Node) -> Operand:
     """Import the mean. LiteRT computes it of the stored integers and rounds halves away from 0."""
-    if node[0].type.quantization is None:
+    if node[0].type.element_type not in _BYTES:  # the scale would move more than halves
         return _pool(node, AveragePool2D, node[0])
     stored = node.reinterpret(node[0], _STORED)
     return _pool(node, AveragePool2D, stored, quantization=_AWAY_FROM_ZERO)
