@@ -9,8 +9,10 @@ _ALL = ("int8", "uint8", "int16")
 _BYTES = ("int8", "uint8")
 
 _OUTPUTS = {
+    "L2_NORMALIZATION": {"int8": (1 / 128, 0), "uint8": (1 / 128, 128)},
     "LOGISTIC": {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)},
-    "SOFTMAX": {"int8": (1 / 256, -128), "uint8": (1 / 256, 0)},
+    "LOG_SOFTMAX": {"int8": (16 / 256, 127), "uint8": (16 / 256, 255)},
+    "SOFTMAX": {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)},
     "TANH": {"int8": (1 / 128, 0), "uint8": (1 / 128, 128), "int16": (1 / 32768, 0)},
 }
 """The scale and zero point that LiteRT demands of some outputs."""
@@ -19,19 +21,26 @@ TYPES = {
     "ABS": ("int8", "int16"),
     "ADD": _ALL,
     "AVERAGE_POOL_2D": _ALL,
+    "BATCH_MATMUL": ("int8", "int16"),
     "CONCATENATION": _ALL,
     "CONV_2D": _ALL,
     "DEPTHWISE_CONV_2D": _ALL,
+    "EXP": ("int8", "int16"),
     "FULLY_CONNECTED": _ALL,
+    "GELU": _BYTES,
     "HARD_SWISH": _BYTES,
+    "L2_NORMALIZATION": ("int8",),
     "LEAKY_RELU": _ALL,
+    "LOG": ("int8", "int16"),
     "LOGISTIC": _ALL,
+    "LOG_SOFTMAX": _BYTES,
     "MAXIMUM": _ALL,
     "MAX_POOL_2D": _ALL,
     "MEAN": _ALL,
     "MINIMUM": _ALL,
     "MUL": _ALL,
     "PAD": _ALL,
+    "PRELU": _BYTES,
     "QUANTIZE": _ALL,
     "RELU": _ALL,
     "RELU6": _ALL,
@@ -39,7 +48,9 @@ TYPES = {
     "REQUANTIZE": _ALL,
     "RESIZE_BILINEAR": _ALL,
     "RESIZE_NEAREST_NEIGHBOR": _ALL,
-    "SOFTMAX": _BYTES,
+    "RSQRT": ("int8",),
+    "SOFTMAX": _ALL,
+    "SQUARED_DIFFERENCE": ("int8",),
     "SUB": _ALL,
     "SUM": ("uint8",),  # the reference kernel reads signed integers as unsigned ones
     "TANH": _ALL,
@@ -67,6 +78,21 @@ def draw_case(operator: str, dtype: str, seed: int) -> Case:
             other = tuple(1 if draw.chance(0.3) else size for size in image)
             inputs = [draw.quantized(image, dtype), draw.quantized(other, dtype)]
             return Case(operator, inputs, [output], chosen, 2)
+        case "SQUARED_DIFFERENCE" | "PRELU":
+            other = image if draw.chance(0.5) else (1, 1, image[3])
+            inputs = [draw.quantized(image, dtype), draw.quantized(other, dtype)]
+            return Case(operator, inputs, [output], version=2 if operator[0] == "S" else 1)
+        case "BATCH_MATMUL":
+            return _batch_matmul(draw, dtype)
+        case "GELU":
+            chosen = options("Gelu", approximate=draw.chance(0.5))
+            return Case(operator, [draw.quantized(image, dtype)], [output], chosen, 2)
+        case "RSQRT":
+            input = draw.quantized(image, dtype)
+            positive = np.maximum(np.abs(input.elements.astype(np.int64)), 1)
+            array = np.minimum(positive, np.iinfo(dtype).max).astype(dtype)
+            input = Tensor(array, dtype, False, input.scale, (0,))
+            return Case(operator, [input], [output], version=2)
         case "MAXIMUM" | "MINIMUM":
             first = draw.quantized(image, dtype)
             second = draw.quantized(image, dtype, like=first)
@@ -194,6 +220,16 @@ def _fully_connected(draw: Draw, dtype: str, activation: int) -> Case:
     chosen = options("FullyConnected", fusedActivationFunction=activation)
     output = _sums_output(draw, input, weight, size)
     return Case("FULLY_CONNECTED", [input, weight, bias], [output], chosen, 4)
+
+
+def _batch_matmul(draw: Draw, dtype: str) -> Case:
+    rows, size, columns = (draw.random.randint(1, 6) for _ in range(3))
+    adjoint_x, adjoint_y = draw.chance(0.3), draw.chance(0.3)
+    left = draw.quantized((2, size, rows) if adjoint_x else (2, rows, size), dtype)
+    right = draw.quantized((2, columns, size) if adjoint_y else (2, size, columns), dtype)
+    chosen = options("BatchMatMul", adjX=adjoint_x, adjY=adjoint_y)
+    output = _sums_output(draw, left, right, size)
+    return Case("BATCH_MATMUL", [left, right], [output], chosen, 2 if dtype == "int8" else 3)
 
 
 def _pooling(

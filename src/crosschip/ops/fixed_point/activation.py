@@ -19,7 +19,7 @@ from crosschip.ops.fixed_point.rescaling import (
     scale_of,
     shifted_right,
 )
-from crosschip.ops.standard.activation import HardSwish, LeakyRelu, Relu, Relu6, Softmax
+from crosschip.ops.standard.activation import HardSwish, LeakyRelu, PRelu, Relu, Relu6, Softmax
 from crosschip.ops.standard.arithmetic import Clip
 from crosschip.ops.standard.unary import Abs
 
@@ -62,6 +62,17 @@ def leaky_relu(operation: LeakyRelu, input: Array) -> Array:
     integers = centered(operation, "input", input)
     slope = scale_of(operation, "input") * np.float32(operation.alpha) / scale_of(operation)
     negative = np.sign(slope).astype(np.int64) * rescaled(integers, factor(abs(slope)))
+    positive = rescaled(integers, _factor(operation))
+    return offset(operation, np.where(integers >= 0, positive, negative))
+
+
+@fixed_point(PRelu, EIGHT_BITS)
+def prelu(operation: PRelu, input: Array, slope: Array) -> Array:
+    integers, slopes = centered(operation, "input", input), centered(operation, "slope", slope)
+    if slopes.ndim == 1:  # one for each channel
+        slopes = slopes.reshape(-1, *(1,) * max(0, integers.ndim - 2))
+    scale = scale_of(operation, "input") * scale_of(operation, "slope") / scale_of(operation)
+    negative = rescaled(integers * slopes, factor(scale))
     positive = rescaled(integers, _factor(operation))
     return offset(operation, np.where(integers >= 0, positive, negative))
 

@@ -17,7 +17,7 @@ from crosschip.ops.fixed_point.rescaling import (
     rescaled,
     scale_of,
 )
-from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, SquaredDifference, Sub
 
 
 @fixed_point(Add, INTEGERS)
@@ -52,6 +52,21 @@ def mul(operation: Mul, input0: Array, input1: Array) -> Array:
     scale = scale_of(operation, "input0") * scale_of(operation, "input1") / scale_of(operation)
     products = centered(operation, "input0", input0) * centered(operation, "input1", input1)
     return offset(operation, rescaled(products, factor(scale)))
+
+
+@fixed_point(SquaredDifference, {ElementType.INT8})
+def squared_difference(operation: SquaredDifference, input0: Array, input1: Array) -> Array:
+    """Square the difference on the common scale of the inputs with 7 more bits."""
+    scales = [scale_of(operation, slot) for slot in ("input0", "input1")]
+    twice = np.float64(2 * max(scales))
+    first, second = (
+        rescaled(centered(operation, slot, integers) << 7, factor(scale / twice))
+        for slot, integers, scale in zip(
+            ("input0", "input1"), (input0, input1), scales, strict=True
+        )
+    )
+    unit = factor(twice * twice / np.float64(np.float32(1 << 14) * scale_of(operation)))
+    return offset(operation, rescaled((first - second) ** 2, unit))
 
 
 @fixed_point(Max, INTEGERS)

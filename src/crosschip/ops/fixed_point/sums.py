@@ -23,7 +23,7 @@ from crosschip.ops.fixed_point.rescaling import (
     wrapped,
 )
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.standard.matrix import FullyConnected
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
 
 
 @fixed_point(Conv2D, INTEGERS)
@@ -55,6 +55,16 @@ def fully_connected(
     by = np.float64(scale_of(operation, "input")) * scales / np.float64(scale_of(operation))
     sums = _sums(operation, input=input, weight=weight, bias=bias)
     return offset(operation, half_away(sums * by).astype(np.int64))
+
+
+@fixed_point(MatMul, {ElementType.INT8, ElementType.INT16})
+def matrix_product(operation: MatMul, x: Array, y: Array) -> Array:
+    product = np.float64(scale_of(operation, "x") * scale_of(operation, "y"))
+    by = factor(product / np.float64(scale_of(operation)))
+    sums = _sums(operation, x=x, y=y).astype(np.int64)
+    if operation.x.type.element_type is ElementType.INT16:
+        return offset(operation, rescaled_long(sums, by))
+    return offset(operation, rescaled(wrapped(sums), by))
 
 
 def _sums(operation: Operator, **tensors: Array | None) -> Array:
