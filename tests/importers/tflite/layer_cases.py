@@ -94,7 +94,7 @@ def lstm(draw: Draw, operator: str) -> Case:
         return [None if coupled else weights[0], *weights[1:]]
 
     inputs: list[Tensor | None] = [*gates((units, size), hybrid), *gates((units, outputs), hybrid)]
-    peepholes = [None, None, None]
+    peepholes: list[Tensor | None] = [None, None, None]
     if draw.chance(0.3):
         input_gate, *others = (_maybe_hybrid(draw, (units,), hybrid) for _ in range(3))
         peepholes = [None if coupled else input_gate, *others]
@@ -159,8 +159,8 @@ def bidirectional_lstm(draw: Draw, operator: str) -> Case:
     steps, size, units = (draw.random.randint(1, 4) for _ in range(3))
     inputs: list[Tensor | None] = []
     for _ in range(2):
-        for shape in ((units, size), (units, units)):
-            inputs += [_constant(draw, shape) for _ in range(4)]
+        for count in (size, units):
+            inputs += [_constant(draw, (units, count)) for _ in range(4)]
         inputs += [None] * 3 + [_constant(draw, (units,)) for _ in range(4)] + [None] * 2
         for gate in (0, 4, 11) if coupled else ():
             inputs[len(inputs) - 17 + gate] = None

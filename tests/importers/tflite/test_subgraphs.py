@@ -246,7 +246,8 @@ def run_custom(
     file.add_custom(name, [*tensors, *parameters], [output], content, 2)
     model = crosschip.load(file.content())
     with crosschip.compile(model, "reference", cache=False) as compiled:
-        (result,) = compiled.run(dict(zip(model.inputs, inputs, strict=True))).values()
+        outputs = compiled.run(dict(zip(model.inputs, inputs, strict=True)))
+    result: Array = next(iter(outputs.values()))
     return result
 
 

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from crosschip.flatbuffer.schemas.tflite import Model, Operator, OperatorCode, SubGraph, Tensor
+from crosschip.flatbuffer.schemas.tflite import (
+    BlockwiseQuantization,
+    Model,
+    Operator,
+    OperatorCode,
+    SubGraph,
+    Tensor,
+)
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.body import Body, Captures, OpenAxes
 from crosschip.importers.locations import REFUSALS, located, prefix_error
@@ -15,6 +22,7 @@ from crosschip.importers.tflite.node import TABLE, Node, Resource, Result
 from crosschip.importers.tflite.state import State
 from crosschip.importers.tflite.tensors import (
     TensorReader,
+    blocks_of,
     declared_type,
     is_resource,
 )
@@ -207,6 +215,10 @@ class Subgraph:
         if operand.value is None:
             raise UnsupportedError(f"tensor {operand.name!r} is computed when the model runs")
         return operand.value
+
+    def blocks(self, index: int) -> BlockwiseQuantization | None:
+        """Return the quantization of a tensor with a scale per block; `None` for another one."""
+        return blocks_of(self.tensor(index))
 
     def run_subgraph(self, index: int, arguments: Sequence[Operand], name: str) -> list[Operand]:
         """Append the operations of another subgraph; return its outputs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crosschip.flatbuffer.schemas.tflite import BlockwiseQuantization
 from crosschip.flatbuffer.schemas.tflite.enumerations import FullyConnectedOptionsWeightsFormat
 from crosschip.flatbuffer.schemas.tflite.options import BatchMatMulOptions, FullyConnectedOptions
 from crosschip.importers.facts import rank_of, shape_of, size_of
@@ -15,6 +16,7 @@ from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.quantization import DequantizeBlocks
 from crosschip.ops.standard.slicing import Slice
 
 
@@ -31,7 +33,11 @@ def fully_connected(node: Node) -> Operand:
         if rank_of(input) == 2 and shape_of(input)[1] == size
         else node.add(Reshape, input, (-1, size))
     )
-    if is_hybrid(rows, weight):
+    blocks = node.subgraph.blocks(node.input_indices[1])
+    if blocks is not None:
+        rows = round_activations(node, rows, (1,), asymmetric=True)
+        weight = _dequantized_blocks(node, weight, blocks)
+    elif is_hybrid(rows, weight):
         rows = round_activations(node, rows, (1,), bool(options.asymmetric_quantize_inputs))
     output = node.add(
         FullyConnected,
@@ -44,6 +50,19 @@ def fully_connected(node: Node) -> Operand:
     if not options.keep_num_dims or rank_of(input) == 2:
         return output
     return node.add(Reshape, output, _with_last_size(node, input, size_of(weight, 0)))
+
+
+def _dequantized_blocks(node: Node, weight: Operand, blocks: BlockwiseQuantization) -> Operand:
+    """Return weights of which each block along the last axis has a scale."""
+    scale = node.subgraph.array(blocks.scales).astype(np.float32)
+    shape = size_of(weight, 0), -(-size_of(weight, 1) // max(blocks.block_size, 1))
+    return node.add(
+        DequantizeBlocks,
+        node.integers(weight),
+        node.constant(scale.reshape(shape)),
+        axis=1,
+        block_size=blocks.block_size,
+    )
 
 
 def _with_last_size(node: Node, input: Operand, size: int) -> Operand | tuple[int, ...]:
