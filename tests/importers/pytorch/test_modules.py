@@ -15,11 +15,6 @@ import crosschip
 
 DAILY = ("LSTM",)
 DEVICES = ("reference", "onnxruntime", "openvino", "xla")
-EXPORTABLE = [
-    name for name, network in hugging_face.NETWORKS.items() if "dynamo" in network.exporters
-]
-"""The networks that PyTorch's exporter takes."""
-
 ALL = [pytest.param(name, marks=() if name in DAILY else pytest.mark.nightly) for name in MODULES]
 
 
@@ -97,7 +92,7 @@ def test_a_network_of_the_corpus(name: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", EXPORTABLE)
+@pytest.mark.parametrize("name", hugging_face.NETWORKS)
 def test_a_network_of_hugging_face(name: str) -> None:
     transformers = pytest.importorskip("transformers")
     import torch

@@ -21,6 +21,38 @@ def decompositions() -> Mapping[Any, Callable[..., Any]]:
     }
 
 
+def scaled_dot_product(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """Return `scaled_dot_product_attention` with the layout in memory of its result on a processor.
+
+    PyTorch's exporter takes another layout, which later views do not fit if sizes are dynamic.
+    """
+    import torch
+
+    if enable_gqa:
+        groups = query.size(1) // key.size(1)
+        key, value = (x.repeat_interleave(groups, 1) for x in (key, value))
+    factor = query.size(-1) ** -0.5 if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * factor
+    if is_causal:
+        attn_mask = query.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(attn_mask.logical_not(), float("-inf"))
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    attended = torch.ops.aten._safe_softmax.default(scores, -1) @ value
+    return attended.transpose(-3, -2).contiguous().transpose(-3, -2)
+
+
 def _multi_head_attention(
     query: Any,
     key: Any,

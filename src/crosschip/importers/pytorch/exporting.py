@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from crosschip.importers.onnx.graph import load_model
-from crosschip.importers.pytorch.attention import decompositions
+from crosschip.importers.pytorch.attention import decompositions, scaled_dot_product
 from crosschip.importers.pytorch.recurrence import dynamic_steps, replaced
 from crosschip.ir import InputError, Model, UnsupportedError
 from crosschip.ir.errors import install_command
@@ -172,10 +172,18 @@ def _translate(program: Any, dynamic_shapes: Any) -> Any:
     """Return an exported program as a `torch.onnx.ONNXProgram` with names of dimensions."""
     import torch
 
+    options = {"dynamic_shapes": dynamic_shapes, "dynamo": True, "verbose": False}
     fused = decompositions()
     if any(node.target in fused for node in program.graph.nodes):
         program = program.run_decompositions(dict(fused))
-    return torch.onnx.export(program, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False)
+    attention = torch.ops.aten.scaled_dot_product_attention.default
+    try:
+        return torch.onnx.export(program, **options)
+    except Exception:
+        if not program.graph.find_nodes(op="call_function", target=attention):
+            raise
+    program = program.run_decompositions({attention: scaled_dot_product})
+    return torch.onnx.export(program, **options)
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ir import Array
-from crosschip.ops.fixed_point import INTEGERS, fixed_point
+from crosschip.ir import Array, ElementType
+from crosschip.ops.fixed_point import fixed_point
 from crosschip.ops.fixed_point.rescaling import clamped
 from crosschip.ops.standard.resizing import AlignMode, ResizeLinear
 
@@ -13,32 +13,57 @@ _BITS = 10
 """The bits after the binary point of pixels' positions."""
 
 
-@fixed_point(ResizeLinear, INTEGERS)
+@fixed_point(ResizeLinear, {ElementType.INT8, ElementType.INT16})
 def resize_linear(operation: ResizeLinear, input: Array) -> Array:
-    """Interpolate two axes at once, at positions and by a ratio of 10 bits, halves away from 0."""
-    integers = input.astype(np.int64)
-    sizes = operation.outputs[0].type.static_shape
-    assert sizes is not None, "function_of takes no other operation"
-    for axis in (2, 3):
-        integers = _interpolate(operation, integers, axis, sizes[axis])
-    half = 1 << (2 * _BITS - 1)
-    rounded = (np.abs(integers) + half) >> (2 * _BITS)
-    return clamped(operation, np.sign(integers) * rounded)
+    """Interpolate at positions with 10 bits after the binary point, halves away from zero."""
+    pixels, one = input.astype(np.int64), 1 << _BITS
+    for axis, size, target in _sizes(operation, input):
+        is_aligned = operation.align_corners and target > 1
+        sides = (size - 1, target - 1) if is_aligned else (size, target)
+        ratio = (one * sides[0] + sides[1] // 2) // sides[1]
+        positions = np.arange(target, dtype=np.int64) * ratio
+        if operation.align_mode is AlignMode.HALF_PIXEL:
+            positions += ratio // 2 - one // 2
+        low = np.maximum(positions >> _BITS, 0)
+        high = np.clip((positions + one - 1) >> _BITS, 0, size - 1)
+        weight = _along(positions - low * one, axis)
+        pixels = pixels.take(low, axis) * (one - weight) + pixels.take(high, axis) * weight
+    rounded = (np.abs(pixels) + (1 << (2 * _BITS - 1))) >> (2 * _BITS)
+    return clamped(operation, np.sign(pixels) * rounded)
 
 
-def _interpolate(operation: ResizeLinear, pixels: Array, axis: int, target: int) -> Array:
-    """Return weighted sums of two neighbours along an axis, with weights of 10 bits."""
-    size, one = pixels.shape[axis], 1 << _BITS
-    ratio = (one * size + target // 2) // target
-    if operation.align_corners and target > 1:
-        ratio = (one * (size - 1) + (target - 1) // 2) // (target - 1)
-    positions = np.arange(target, dtype=np.int64) * ratio
-    if operation.align_mode is AlignMode.HALF_PIXEL and not operation.align_corners:
-        positions += ratio // 2 - one // 2
-    low = np.maximum(np.sign(positions) * (np.abs(positions) >> _BITS), 0)
-    above = positions + one - 1
-    high = np.minimum(np.sign(above) * (np.abs(above) >> _BITS), size - 1)
-    shape = [1] * pixels.ndim
-    shape[axis] = -1
-    weight = (positions - low * one).reshape(shape)
-    return pixels.take(low, axis) * (one - weight) + pixels.take(high, axis) * weight
+@fixed_point(ResizeLinear, {ElementType.UINT8})
+def resize_unsigned(operation: ResizeLinear, input: Array) -> Array:
+    """Interpolate in float32, rounded by adding a half."""
+    neighbours = []
+    for axis, size, target in _sizes(operation, input):
+        is_aligned = operation.align_corners and target > 1
+        ratio = np.float32(size - 1 if is_aligned else size)
+        ratio /= np.float32(target - 1 if is_aligned else target)
+        positions = np.arange(target, dtype=np.float32)
+        if operation.align_mode is AlignMode.HALF_PIXEL:
+            positions = (positions + np.float32(0.5)) * ratio - np.float32(0.5)
+        else:
+            positions = positions * ratio
+        low = np.maximum(np.floor(positions), 0).astype(np.int64)
+        high = np.minimum(np.ceil(positions), size - 1).astype(np.int64)
+        weight = _along(positions - low.astype(np.float32), axis)
+        one = np.float32(1)
+        neighbours.append(((low, one - weight), (high, weight)))
+    total = np.float32(0)
+    for columns, horizontal in neighbours[1]:
+        for rows, vertical in neighbours[0]:
+            pixels = input.take(rows, 2).take(columns, 3).astype(np.float32)
+            total = total + pixels * vertical * horizontal
+    return clamped(operation, np.trunc(total + np.float32(0.5)).astype(np.int64))
+
+
+def _sizes(operation: ResizeLinear, input: Array) -> list[tuple[int, int, int]]:
+    """Return height and width: the axis, its size and the target's."""
+    axes = operation.axes(input.shape[2:])
+    return [(n, axis.size, len(axis.coordinates)) for n, axis in enumerate(axes, 2)]
+
+
+def _along(values: Array, axis: int) -> Array:
+    """Return values in the shape that broadcasts along an axis of images."""
+    return values.reshape((-1,) + (1,) * (3 - axis))

@@ -1,4 +1,7 @@
-"""LOGISTIC and TANH of 16-bit integers: interpolation in a table of the logistic function."""
+"""LOGISTIC and TANH of integers.
+
+Those of 8 bits are rounded from float32; those of 16 bits are interpolated in a table.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,33 @@ from functools import cache
 import numpy as np
 
 from crosschip.ir import Array, ElementType
-from crosschip.ops.fixed_point import fixed_point
-from crosschip.ops.fixed_point.rescaling import scale_of
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.fixed_point import EIGHT_BITS, fixed_point
+from crosschip.ops.fixed_point.rescaling import centered, half_away, offset, scale_of
 from crosschip.ops.standard.activation import Sigmoid, Tanh
 
 _INT16 = {ElementType.INT16}
+
+
+@fixed_point(Sigmoid, EIGHT_BITS)
+def sigmoid_of_bytes(operation: Sigmoid, input: Array) -> Array:
+    powers = np.exp(-_reals(operation, input).astype(np.float64)).astype(np.float32)
+    return _rounded(operation, np.float32(1) / (np.float32(1) + powers))
+
+
+@fixed_point(Tanh, EIGHT_BITS)
+def tanh_of_bytes(operation: Tanh, input: Array) -> Array:
+    values = np.tanh(_reals(operation, input).astype(np.float64))
+    return _rounded(operation, values.astype(np.float32))
+
+
+def _reals(operation: Operator, input: Array) -> Array:
+    return centered(operation, "input", input).astype(np.float32) * scale_of(operation, "input")
+
+
+def _rounded(operation: Operator, reals: Array) -> Array:
+    steps = half_away(reals * (np.float32(1) / scale_of(operation)))
+    return offset(operation, steps.astype(np.int64))
 
 
 @fixed_point(Sigmoid, _INT16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from crosschip.flatbuffer.schemas.tflite.enumerations import (
     TensorType,
 )
 from crosschip.flatbuffer.schemas.tflite.options import BUILTIN_OPTIONS
+from crosschip.hal import CompileError
 from crosschip.ir import ElementType, Model, Operand, Operation
 from crosschip.ir.types import NARROW_INTEGERS
 
 _SCHEMA_VERSION = 3
+_MAX_BYTES = 2**31 - 2**20
 
 _OPTIONS_BY_NAME = {type_.__name__: type_ for type_ in BUILTIN_OPTIONS.values()}
 
@@ -193,7 +196,15 @@ class _Tensors:
 
 
 def to_bytes(model: Model) -> bytes:
-    """Return a lowered model as the content of a file."""
+    """Return a lowered model as the content of a file.
+
+    Raises:
+        CompileError: the model is too large for a FlatBuffer.
+    """
+    types = [operand.type for operand in model.constants]
+    sizes = (prod(t.static_shape or ()) * t.element_type.dtype.itemsize for t in types)
+    if sum(sizes) >= _MAX_BYTES:
+        raise CompileError("the constants take 2 GiB or more, which no FlatBuffer can hold", [])
     file = _File()
     main = file.subgraphs[file.add(model, "main")]
     signature = tflite.SignatureDef(

@@ -11,7 +11,7 @@ from crosschip.devices.kits.tflite.transposes import MoveTransposes
 from crosschip.devices.kits.tosa.branches import SelectBranches
 from crosschip.devices.kits.tosa.converters import converters
 from crosschip.devices.kits.tosa.converters.table import quantized_operators, supports_quantized
-from crosschip.hal import Capabilities, CompileError, Sizing
+from crosschip.hal import Capabilities, Sizing
 from crosschip.hal.support import YES, Support
 from crosschip.ir import Builder, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
@@ -124,9 +124,5 @@ def lower(model: Model) -> Model:
     Raises:
         CompileError: TOSA does not express operations; the message has the reasons.
     """
-    for name, operand in model.inputs.items():
-        if operand.type.static_shape is None:
-            text = f"TOSA's sizes are static; state the shape of the input {name!r}, {operand.type}"
-            raise CompileError(text, [])
     model = run(model, (SelectBranches(), FuseQuantized(supports)))
     return run(legalize(model, TARGET), _PASSES)

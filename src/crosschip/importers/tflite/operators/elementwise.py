@@ -10,6 +10,7 @@ from crosschip.flatbuffer.schemas.tflite.options import (
     MulOptions,
     SubOptions,
 )
+from crosschip.importers.facts import rank_of, static_shape_of
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ops import Operator
@@ -38,6 +39,7 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import BitShift, BitwiseXor, ShiftDirection
 from crosschip.ops.standard.unary import (
     Abs,
@@ -84,7 +86,6 @@ _BINARY: dict[str, type[Operator]] = {
     "MAXIMUM": Max,
     "MINIMUM": Min,
     "POW": Pow,
-    "PRELU": PRelu,
     "SQUARED_DIFFERENCE": SquaredDifference,
 }
 
@@ -99,6 +100,19 @@ def unary(node: Node) -> Operand:
 @imports(*_BINARY)
 def binary(node: Node) -> Operand:
     return node.add(_BINARY[node.type], node[0], node[1])
+
+
+@imports("PRELU")
+def prelu(node: Node) -> Operand:
+    """Import a slope for each channel, on the last axis, in the layout of convolutions."""
+    input, slope = node[0], node[1]
+    rank, sizes = rank_of(input), static_shape_of(slope)
+    if rank < 2 or any(size != 1 for size in sizes[:-1]):
+        ones = (1,) * (rank - len(sizes))
+        return node.add(PRelu, input, node.add(Reshape, slope, (*ones, *sizes)))
+    channels = node.add(Reshape, slope, (-1,))
+    activated = node.add(PRelu, node.channels_first(input), channels)
+    return node.channels_last(node.fit(activated, node.output()))
 
 
 @imports("ADD")

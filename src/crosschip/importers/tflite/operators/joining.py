@@ -12,6 +12,7 @@ from crosschip.flatbuffer.schemas.tflite.options import (
 )
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import Operand
+from crosschip.mapping.channels_last import channels_first_axes
 from crosschip.ops.standard.creation import Fill, FillLike, Range
 from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Reshape
@@ -46,10 +47,16 @@ def pad(node: Node) -> Operand:
     value = node.optional(2)
     if value is not None and value.type.shape != ():
         value = node.add(Reshape, value, ())
-    amounts = pads if pads.value is None else tuple(map(int, pads.value.ravel()))
-    if isinstance(amounts, Operand):
-        amounts = node.add(Reshape, amounts, (-1,))
-    return node.add(Pad, node[0], amounts, value=value)
+    if pads.value is None:
+        return node.add(Pad, node[0], node.add(Reshape, pads, (-1,)), value=value)
+    if pads.value.shape != (4, 2):
+        return node.add(Pad, node[0], tuple(map(int, pads.value.ravel())), value=value)
+    # Beside convolutions, in the layout of theirs, so that no transposition remains.
+    amounts = pads.value[list(channels_first_axes(4))]
+    padded = node.add(
+        Pad, node.channels_first(node[0]), tuple(map(int, amounts.ravel())), value=value
+    )
+    return node.channels_last(node.fit(padded, node.output()))
 
 
 @imports("MIRROR_PAD")

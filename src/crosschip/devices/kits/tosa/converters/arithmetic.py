@@ -16,6 +16,7 @@ from crosschip.devices.kits.tosa.converters.table import (
 )
 from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.flatbuffer.schemas.tosa import DType, Op
+from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard import arithmetic
 
 converts(arithmetic.Add, types=NUMBERS)(binary(Op.ADD))
@@ -32,7 +33,11 @@ def sum_(g: Graph, op: arithmetic.Sum) -> Value:
 
 @converts(arithmetic.Clip, types=NUMBERS)
 def clip(g: Graph, op: arithmetic.Clip) -> Value:
-    return g.clamp(g[op.input], op.min, op.max)
+    low, high = op.min, op.max
+    if not is_real(op.input):
+        least, greatest = limits(op.input.type.element_type)
+        low, high = (min(max(bound, least), greatest) for bound in (low, high))
+    return g.clamp(g[op.input], low, high)
 
 
 @converts(arithmetic.Div, types=NUMBERS)

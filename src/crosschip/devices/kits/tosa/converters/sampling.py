@@ -9,7 +9,6 @@ import numpy as np
 
 from crosschip.devices.kits.tosa.block import Value
 from crosschip.devices.kits.tosa.converters.convolution import channels_last
-from crosschip.devices.kits.tosa.converters.indexing import positive
 from crosschip.devices.kits.tosa.converters.table import STORED, converts
 from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.flatbuffer.schemas.tosa import DType, Op
@@ -37,7 +36,7 @@ def roi_align(g: Graph, op: RoiAlign) -> Value:
     rows = _corners(g, op, scaled, 1, op.output_height, height)
     columns = _corners(g, op, scaled, 0, op.output_width, width)
     count, ratio = rois.shape[0], op.sampling_ratio
-    images = g.reshape(positive(g, g[op.batch_indices], batch), (count, 1, 1))
+    images = g.reshape(g[op.batch_indices], (count, 1, 1))
     first = g.product(images, g.number(height * width, images))
     pixels = g.reshape(image, (1, batch * height * width, channels))
     down, across = op.output_height * ratio, op.output_width * ratio
