@@ -17,7 +17,7 @@ from crosschip.flatbuffer import read
 from crosschip.flatbuffer.schemas import tflite as schema
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.flatbuffer.schemas.tflite.enumerations import TensorType as Code
-from crosschip.ir import Array, Builder, ElementType, Model, Operand, Quantization, TensorType
+from crosschip.ir import Array, Builder, ElementType, If, Model, Operand, Quantization, TensorType
 from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
@@ -180,3 +180,25 @@ def test_float16(tmp_path: Path) -> None:
     interpreter = Interpreter(str(path))
     result = interpreter.get_signature_runner()(x=random(2, 3).astype(np.float16))["y"]
     np.testing.assert_allclose(result, right, rtol=2e-3)
+
+
+def branch(operator: type[Add] | type[Mul]) -> Model:
+    b = Builder("branch")
+    x = b.input("x", TensorType(FLOAT32, (2, 3)))
+    b.output("y", b.add(operator, x, x))
+    return b.build()
+
+
+def test_branches_are_subgraphs(tmp_path: Path) -> None:
+    b = Builder("branches")
+    condition = b.input("condition", TensorType(ElementType.BOOL, (1,)))
+    x = b.input("x", TensorType(FLOAT32, (2, 3)))
+    choice = If.of("choice", condition, [x], [branch(Add), branch(Mul)])
+    b.output("y", b.insert(choice)[0])
+    path = tmp_path / "model.tflite"
+    export(b.build(), path)
+    run = Interpreter(str(path)).get_signature_runner()
+    array = random(2, 3)
+    for chosen, right in ((True, array + array), (False, array * array)):
+        result = run(condition=np.array([chosen]), x=array)["y"]
+        np.testing.assert_array_equal(result, right)

@@ -11,15 +11,16 @@ from crosschip.devices.kits.tflite.native import Graph
 from crosschip.devices.kits.tflite.quantized import FuseQuantized, RealConstants, SignedBytes
 from crosschip.devices.kits.tflite.shuffles import RecognizeShuffles
 from crosschip.devices.kits.tflite.transposes import MoveTransposes
-from crosschip.hal import Capabilities, Rule, Sizing, Support
+from crosschip.hal import YES, Capabilities, CompileError, Rule, Sizing, Support
 from crosschip.hal.converters import Converters
-from crosschip.ir import Model, Operand, Operation
+from crosschip.ir import If, Model, Operand, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.legalization import Target, legalize
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Clip
+from crosschip.ops.standard.layout import Reshape
 from crosschip.passes.base import Pass, run
 from crosschip.passes.cancel_transposes import CancelTransposes
 from crosschip.passes.fold_constants import FoldConstants
@@ -29,6 +30,8 @@ from crosschip.passes.rewrite_operations import operations_for
 
 def supports(operation: Operation) -> Support:
     """Return whether an operation has a converter and all restrictions of that hold."""
+    if isinstance(operation, If):
+        return _supports_branches(operation)
     for slot, operand in operation.named_inputs():
         if operand.type.static_shape is None:
             return Support.no(operation, slot, "its sizes must be known", Rule.SHAPE)
@@ -36,9 +39,19 @@ def supports(operation: Operation) -> Support:
     return table.supports(operation)
 
 
+def _supports_branches(operation: If) -> Support:
+    """Return whether both bodies can be lowered."""
+    for role, body in zip(operation.roles, operation.bodies, strict=True):
+        try:
+            lower(body)
+        except CompileError as error:
+            return Support.no(operation, role, str(error), Rule.OPERATOR)
+    return YES
+
+
 TARGET = Target(
     name="TensorFlow Lite",
-    operators=images.operators | converters.operators,
+    operators=images.operators | converters.operators | {If.type},
     capabilities=Capabilities(sizing=Sizing.FIXED),
     supports=supports,
 )
@@ -88,6 +101,36 @@ def _with_activation(
     return [g.add(operator, first, quantization=quantization), *others]
 
 
+@dataclass(frozen=True)
+class ConvertBranches(Pass):
+    """Replaces choices between bodies by `IF`, with subgraphs."""
+
+    exact = False
+
+    def rewrite(self, model: Model) -> Model:
+        used_names = {operation.name for operation in model.operations}
+        operations: list[Operation] = []
+        for operation in model.operations:
+            if not isinstance(operation, If):
+                operations.append(operation)
+                continue
+            graph = Graph(prefix=f"{operation.name}.", used_names=used_names)
+            condition = operation.condition
+            if condition.type.shape != ():
+                condition = graph.add(Reshape, condition, ())
+            results = graph.natives(
+                "IF",
+                [condition, *operation.captures],
+                [output.type for output in operation.outputs],
+                [lower(body) for body in operation.bodies],
+                then_subgraph_index=0,
+                else_subgraph_index=1,
+            )
+            parts = operations_for(operation.outputs, results, graph)
+            operations += [part.standing_for(operation) for part in parts]
+        return Model(model.name, model.inputs, operations, model.outputs)
+
+
 _BEFORE: tuple[Pass, ...] = (
     RecognizeShuffles(),
     ComputeInFloat32(),
@@ -99,6 +142,7 @@ _BEFORE: tuple[Pass, ...] = (
 
 _AFTER: tuple[Pass, ...] = (
     FoldConstants(),
+    ConvertBranches(),
     Convert(images),
     MoveTransposes(),
     CancelTransposes(),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from crosschip.flatbuffer.schemas.tflite.enumerations import (
     TensorType,
 )
 from crosschip.flatbuffer.schemas.tflite.options import BUILTIN_OPTIONS
+from crosschip.hal import CompileError
 from crosschip.ir import ElementType, Model, Operand, Operation
 from crosschip.ir.types import NARROW_INTEGERS
 
 _SCHEMA_VERSION = 3
+_MAX_BYTES = 2**31 - 2**20
 
 _OPTIONS_BY_NAME = {type_.__name__: type_ for type_ in BUILTIN_OPTIONS.values()}
 
@@ -77,28 +80,57 @@ def options_type(code: str) -> type[Table] | None:
     return _OPTIONS_BY_NAME[_OPTIONS.get(code, f"{words}Options")]
 
 
-class _Contents:
-    """The tables of a file under construction: operator codes, buffers and tensors."""
+class _File:
+    """The tables of a file under construction: subgraphs, operator codes and buffers."""
 
     def __init__(self) -> None:
+        self.subgraphs: list[tflite.SubGraph] = []
         self.buffers: list[tflite.Buffer] = [tflite.Buffer()]
-        self.tensors: list[tflite.Tensor] = []
         self.codes: list[tflite.OperatorCode] = []
-        self._tensor_of: dict[Operand, int] = {}
         self._buffer_of: dict[bytes, int] = {}
         self._code_of: dict[str, int] = {}
-        self._names: set[str] = set()
 
-    def tensor(self, operand: Operand | None, name: str = "") -> int:
-        """Return the index of an operand's tensor; add it on first use."""
-        if operand is None:
-            return -1
-        if operand not in self._tensor_of:
-            self._tensor_of[operand] = len(self.tensors)
-            self.tensors.append(self._new_tensor(operand, name))
-        return self._tensor_of[operand]
+    def add(self, model: Model, name: str) -> int:
+        """Add a model, and after it the bodies in it, as subgraphs; return the model's index."""
+        index = len(self.subgraphs)
+        subgraph = tflite.SubGraph(name=name)
+        self.subgraphs.append(subgraph)
+        tensors = _Tensors(self)
+        inputs = [tensors.index(each, key) for key, each in model.inputs.items()]
+        subgraph.inputs = np.array(inputs, np.int32)
+        # Outputs get their names before operations produce them.
+        outputs = [tensors.index(each, key) for key, each in model.outputs.items()]
+        subgraph.outputs = np.array(outputs, np.int32)
+        subgraph.operators = [self._operator(tensors, each) for each in model.operations]
+        subgraph.tensors = tensors.tables
+        return index
 
-    def code(self, operation: Native) -> int:
+    def buffer(self, operand: Operand) -> int:
+        """Return the index of a constant's buffer; equal ones share it. 0 holds nothing."""
+        value = operand.value
+        if value is None:
+            return 0
+        data = _packed(operand, value)
+        if data not in self._buffer_of:
+            self._buffer_of[data] = len(self.buffers)
+            self.buffers.append(tflite.Buffer(data=np.frombuffer(data, np.uint8)))
+        return self._buffer_of[data]
+
+    def _operator(self, tensors: _Tensors, operation: Operation) -> tflite.Operator:
+        assert isinstance(operation, Native), "the model is lowered"
+        type_ = options_type(operation.code)
+        options = {name: _number(name, value) for name, value in operation.options.items()}
+        if operation.bodies:
+            bodies = [self.add(body, body.name) for body in operation.bodies]
+            options = {name: bodies[index] for name, index in options.items()}
+        return tflite.Operator(
+            opcode_index=self._code(operation),
+            inputs=[tensors.index(operand) for operand in operation.inputs],
+            outputs=[tensors.index(operand) for operand in operation.outputs],
+            builtin_options=None if type_ is None else type_(**options),
+        )
+
+    def _code(self, operation: Native) -> int:
         """Return the index of an operator's code; add it on first use."""
         code = operation.code
         if code not in self._code_of:
@@ -112,14 +144,37 @@ class _Contents:
         entry.version = max(entry.version, version_of(operation))
         return self._code_of[code]
 
-    def _new_tensor(self, operand: Operand, name: str) -> tflite.Tensor:
+
+class _Tensors:
+    """The tensors of a subgraph under construction.
+
+    Args:
+        file: the file.
+    """
+
+    def __init__(self, file: _File) -> None:
+        self.tables: list[tflite.Tensor] = []
+        self._file = file
+        self._index_of: dict[Operand, int] = {}
+        self._names: set[str] = set()
+
+    def index(self, operand: Operand | None, name: str = "") -> int:
+        """Return the index of an operand's tensor; add it on first use."""
+        if operand is None:
+            return -1
+        if operand not in self._index_of:
+            self._index_of[operand] = len(self.tables)
+            self.tables.append(self._table(operand, name))
+        return self._index_of[operand]
+
+    def _table(self, operand: Operand, name: str) -> tflite.Tensor:
         shape = operand.type.static_shape
         assert shape is not None, "the target requires it"
         quantization = operand.type.quantization
         return tflite.Tensor(
             shape=shape,
             type=_type_of(operand.type.element_type),
-            buffer=self._buffer(operand),
+            buffer=self._file.buffer(operand),
             name=self._unique(name or operand.name),
             has_rank=True,
             quantization=quantization
@@ -129,17 +184,6 @@ class _Contents:
                 quantized_dimension=quantization.axis or 0,
             ),
         )
-
-    def _buffer(self, operand: Operand) -> int:
-        """Return the index of a constant's buffer; equal ones share it. 0 holds nothing."""
-        value = operand.value
-        if value is None:
-            return 0
-        data = _packed(operand, value)
-        if data not in self._buffer_of:
-            self._buffer_of[data] = len(self.buffers)
-            self.buffers.append(tflite.Buffer(data=np.frombuffer(data, np.uint8)))
-        return self._buffer_of[data]
 
     def _unique(self, name: str) -> str:
         """Return a name that no other tensor has."""
@@ -152,50 +196,40 @@ class _Contents:
 
 
 def to_bytes(model: Model) -> bytes:
-    """Return a lowered model as the content of a file."""
-    tables = _Contents()
-    inputs = [tables.tensor(operand, name) for name, operand in model.inputs.items()]
-    # Outputs get their names before operations produce them.
-    outputs = [tables.tensor(operand, name) for name, operand in model.outputs.items()]
-    operators = [_operator(tables, operation) for operation in model.operations]
-    subgraph = tflite.SubGraph(
-        name="main", tensors=tables.tensors, inputs=inputs, outputs=outputs, operators=operators
-    )
+    """Return a lowered model as the content of a file.
+
+    Raises:
+        CompileError: the model is too large for a FlatBuffer.
+    """
+    types = [operand.type for operand in model.constants]
+    sizes = (prod(t.static_shape or ()) * t.element_type.dtype.itemsize for t in types)
+    if sum(sizes) >= _MAX_BYTES:
+        raise CompileError("the constants take 2 GiB or more, which no FlatBuffer can hold", [])
+    file = _File()
+    main = file.subgraphs[file.add(model, "main")]
     signature = tflite.SignatureDef(
         signature_key="serving_default",
-        inputs=_named(model.inputs, inputs),
-        outputs=_named(model.outputs, outputs),
+        inputs=_named(model.inputs, main.inputs),
+        outputs=_named(model.outputs, main.outputs),
     )
     return write(
         tflite.Model(
             version=_SCHEMA_VERSION,
             description="crosschip",
-            operator_codes=tables.codes,
-            subgraphs=[subgraph],
-            buffers=tables.buffers,
+            operator_codes=file.codes,
+            subgraphs=file.subgraphs,
+            buffers=file.buffers,
             signature_defs=[signature],
         ),
         tflite.IDENTIFIER,
     )
 
 
-def _named(names: Iterable[str], tensors: Sequence[int]) -> list[tflite.TensorMap]:
+def _named(names: Iterable[str], tensors: Any) -> list[tflite.TensorMap]:
     return [
         tflite.TensorMap(name=name, tensor_index=tensor)
         for name, tensor in zip(names, tensors, strict=True)
     ]
-
-
-def _operator(tables: _Contents, operation: Operation) -> tflite.Operator:
-    assert isinstance(operation, Native), "the model is lowered"
-    type_ = options_type(operation.code)
-    options = {name: _number(name, value) for name, value in operation.options.items()}
-    return tflite.Operator(
-        opcode_index=tables.code(operation),
-        inputs=[tables.tensor(operand) for operand in operation.inputs],
-        outputs=[tables.tensor(operand) for operand in operation.outputs],
-        builtin_options=None if type_ is None else type_(**options),
-    )
 
 
 def _number(name: str, value: Any) -> Any:

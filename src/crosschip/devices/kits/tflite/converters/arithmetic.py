@@ -28,6 +28,7 @@ from crosschip.ops.standard.activation import (
     AlongAxis,
     Elu,
     Gelu,
+    HardSigmoid,
     HardSwish,
     LeakyRelu,
     LogSoftmax,
@@ -107,6 +108,15 @@ def _hard_swish_limit(op: HardSwish) -> Refusal | None:
 @converts(HardSwish, limit=_hard_swish_limit, quantized=unary_forms(ACTIVATION))
 def hard_swish(g: Graph, op: HardSwish) -> Operand:
     return g.native("HARD_SWISH", op.input, type=op.outputs[0].type)
+
+
+@converts(HardSigmoid)
+def hard_sigmoid(g: Graph, op: HardSigmoid) -> Operand:
+    """Add `RELU6(6 * alpha * input + 6 * beta) / 6`: the activation is fused with the sum."""
+    factor = np.float32(6 * op.alpha)
+    scaled = op.input if factor == 1 else g.add(Mul, op.input, factor)
+    steps = g.add(Relu6, g.add(Add, scaled, np.float32(6 * op.beta)))
+    return g.add(Mul, steps, np.float32(1 / 6))
 
 
 _SLOPE = Scheme(frozenset({ElementType.INT8}))

@@ -45,10 +45,7 @@ _PADDED = SINGLE | INDICES | {ElementType.INT8, ElementType.UINT8, ElementType.I
 
 @converts(Reshape, Squeeze, Unsqueeze, Flatten, Assign, types=MOVABLE, computed={"shape", "axes"})
 def reshape(g: Graph, op: Operator) -> Operand:
-    source, shape = op.filled()[0][1], shape_of(op.outputs[0])
-    return g.native(
-        "RESHAPE", source, g.int32(shape), type=op.outputs[0].type, new_shape=list(shape)
-    )
+    return g.add_reshape(op.filled()[0][1], op.outputs[0].type)
 
 
 @converts(Transpose, types=MOVABLE, limit=max_rank(_MAX_TRANSPOSED))
@@ -57,10 +54,7 @@ def transpose(g: Graph, op: Transpose) -> Operand:
     perm = [axis % rank for axis in op.perm]
     shape = shape_of(op.input)
     if [axis for axis in perm if shape[axis] != 1] == [a for a in range(rank) if shape[a] != 1]:
-        sizes = shape_of(op.outputs[0])
-        return g.native(
-            "RESHAPE", op.input, g.int32(sizes), type=op.outputs[0].type, new_shape=list(sizes)
-        )
+        return g.add_reshape(op.input, op.outputs[0].type)
     return g.native("TRANSPOSE", op.input, g.int32(perm), type=op.outputs[0].type)
 
 

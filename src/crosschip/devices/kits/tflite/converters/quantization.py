@@ -7,9 +7,10 @@ from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
 
 _INTEGERS = frozenset({ElementType.INT8, ElementType.UINT8, ElementType.INT16})
+_STORED = _INTEGERS | {ElementType.INT32}
 _PER_TENSOR = Scheme(_INTEGERS)
 
 
@@ -31,6 +32,12 @@ def _quantize_limit(op: Quantize) -> Refusal | None:
 )
 def quantize(g: Graph, op: Quantize) -> Operand:
     return g.native("QUANTIZE", op.input, type=op.outputs[0].type)
+
+
+@converts(Reinterpret, types=_STORED)
+def reinterpret(g: Graph, op: Reinterpret) -> Operand:
+    # Of a tensor that is reshaped the kernel moves the integers alone.
+    return g.add_reshape(op.input, op.outputs[0].type)
 
 
 def _dequantize_limit(op: Dequantize) -> Refusal | None:
