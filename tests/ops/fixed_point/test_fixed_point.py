@@ -11,7 +11,8 @@ from tests.ops.fixed_point.quantized_cases import TYPES, draw_case
 
 import crosschip
 from crosschip.importers import tflite
-from crosschip.ir import Array
+from crosschip.ir import Arithmetic, Array
+from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 2, 300, 10
 _ALL = [(operator, dtype) for operator, dtypes in TYPES.items() for dtype in dtypes]
@@ -58,6 +59,16 @@ def _check(litert: LiteRT, operator: str, dtype: str, seeds: int, device: str, s
 @pytest.mark.parametrize(("operator", "dtype"), _ALL)
 def test_the_reference_computes_litert_integers(operator: str, dtype: str, litert: LiteRT) -> None:
     _check(litert, operator, dtype, _SEEDS, "reference", 0)
+
+
+def test_the_arithmetic_is_saved_and_shown() -> None:
+    model = tflite.load(draw_case("ADD", "int8", 0).file())
+    loaded = from_bytes(to_bytes(model), "saved")
+    for each in (model, loaded):
+        (output,) = each.outputs.values()
+        assert output.type.quantization is not None
+        assert output.type.quantization.arithmetic is Arithmetic.FIXED_POINT
+        assert "fixed point" in str(output.type.quantization)
 
 
 @pytest.mark.nightly

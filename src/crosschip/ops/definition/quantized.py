@@ -7,6 +7,10 @@ in the integer type of the first quantized input. A device may round the reals t
 computes; where they are compared or truncated, this changes more than the last digits. Operators
 that only move elements keep their input's quantization.
 
+If the output declares `Arithmetic.FIXED_POINT`, the reference computes integers instead, as
+TensorFlow Lite's reference kernels do (`crosschip.ops.fixed_point`); other devices may compute
+reals, which differ by a step.
+
 Narrow floats can represent reals, too. They are rounded to the nearest value of their type instead
 of to integers: `cast(clamp(real / scale + zero_point))`.
 """

@@ -58,7 +58,7 @@ def high_product(first: Array, second: Array | int, bits: int = 31) -> Array:
     """Return `first * second / 2**bits`, rounded to nearest, and saturated."""
     product = first * second
     nudge = np.where(product >= 0, 1 << (bits - 1), 1 - (1 << (bits - 1)))
-    total = product + nudge
+    total: Array = product + nudge
     quotient = np.where(total >= 0, total >> bits, -(-total >> bits))
     return np.minimum(quotient, (1 << bits) - 1)
 
