@@ -89,7 +89,7 @@ def log(operation: Log, input: Array) -> Array:
 def softmax(operation: Softmax, input: Array) -> Array:
     """Look up powers on [-10, 0], and the reciprocal of their sum, of 15 bits each."""
     powers_table = table(np.exp, *map(np.asarray, (-10.0, 0.0, -1.0, 1.0)))
-    reciprocals = table(lambda x: 1 / (1 + x), *map(np.asarray, (0.0, 1.0, -1.0, 1.0)))
+    reciprocals = table(lambda x: np.asarray(1 / (1 + x)), *map(np.asarray, (0.0, 1.0, -1.0, 1.0)))
     by = factor(np.float64(scale_of(operation, "input")) / (10.0 / 65535.0))
     integers = np.moveaxis(input.astype(np.int64), operation.axis, -1)
     differences = integers - integers.max(axis=-1, keepdims=True)
