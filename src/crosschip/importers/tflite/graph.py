@@ -120,9 +120,17 @@ def _assigned(shared: Shared) -> frozenset[str]:
     main, handles, assigned = shared.subgraph(0), {}, set()
     for operator in main.operators:
         type_, _ = shared.code(operator)
-        if type_ == BuiltinOperator.VAR_HANDLE.name and operator.outputs is not None:
+        if (
+            type_ == BuiltinOperator.VAR_HANDLE.name
+            and operator.outputs is not None
+            and len(operator.outputs)
+        ):
             handles[operator.outputs.tolist()[0]] = key_of(operator.builtin_options)
-        if type_ == BuiltinOperator.ASSIGN_VARIABLE.name and operator.inputs is not None:
+        if (
+            type_ == BuiltinOperator.ASSIGN_VARIABLE.name
+            and operator.inputs is not None
+            and len(operator.inputs)
+        ):
             assigned.add(handles.get(operator.inputs.tolist()[0], ""))
     variables = [t.name or "" for t in main.tensors if t.is_variable]
     return frozenset([*assigned, *variables])
