@@ -35,7 +35,7 @@ SHARED = {"boxes", "scanning", "table", "windows"}
 
 COMPOSED = {
     "importers/onnx": {"adopted", "quantized_transformers"},
-    "importers/tflite": {"mediapipe", "variables"},
+    "importers/tflite": {"fourier", "mediapipe", "variables"},
     "importers/paddle": {"arrays", "decoding", "proposals", "sequences"},
 }
 """Families of operators of a framework that are composed of standard operators."""

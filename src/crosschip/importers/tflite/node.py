@@ -67,6 +67,9 @@ TABLE: ImportTable[Import] = ImportTable()
 
 imports = TABLE.imports
 
+TAKES_COMPLEX = {"CAST", "COMPLEX_ABS", "IMAG", "REAL", "SQUEEZE"}
+"""The operators whose import functions take complex numbers."""
+
 _FUSES = {
     ActivationFunctionType.RELU: Fuse.RELU,
     ActivationFunctionType.RELU_N1_TO_1: Fuse.RELU1,
@@ -156,6 +159,10 @@ class Node:
         if not isinstance(resource, Resource):
             raise ModelError(f"input {index} must be a handle of a variable or a table")
         return resource
+
+    def is_complex(self, index: int) -> bool:
+        """Return whether an input has complex numbers, as pairs along one more axis, the last."""
+        return self.subgraph.is_complex(self.input_indices[index])
 
     def value(self, index: int, what: str) -> Array:
         """Return the elements of a constant input; `what` names it in the message.

@@ -18,12 +18,13 @@ from crosschip.flatbuffer.schemas.tflite import (
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.body import Body, Captures, OpenAxes
 from crosschip.importers.locations import REFUSALS, located, prefix_error
-from crosschip.importers.tflite.node import TABLE, Node, Resource, Result
+from crosschip.importers.tflite.node import TABLE, TAKES_COMPLEX, Node, Resource, Result
 from crosschip.importers.tflite.state import State
 from crosschip.importers.tflite.tensors import (
     TensorReader,
     blocks_of,
     declared_type,
+    is_complex,
     is_resource,
 )
 from crosschip.ir import (
@@ -190,6 +191,10 @@ class Subgraph:
             raise ModelFileError(f"there is no tensor {index}, but {len(self._tensors)} in all")
         return self._tensors[index]
 
+    def is_complex(self, index: int) -> bool:
+        """Return whether a tensor has complex numbers."""
+        return is_complex(self.tensor(index))
+
     def name(self, index: int) -> str:
         """Return the name of a tensor."""
         return self.tensor(index).name or f"tensor_{index}"
@@ -336,6 +341,8 @@ class Subgraph:
         if type_ not in TABLE:
             raise UnsupportedError("no importer for this operator")
         inputs, outputs = _indices(operator.inputs), _indices(operator.outputs)
+        if type_ not in TAKES_COMPLEX and any(self.is_complex(i) for i in inputs if i >= 0):
+            raise UnsupportedError("of complex numbers, it has no importer")
         stem = f"{self._prefix}{self.name(outputs[0]) if outputs else type_}"
         node = Node(
             type_=type_,

@@ -6,6 +6,7 @@ import numpy as np
 
 from crosschip.flatbuffer.schemas.tflite.options import FakeQuantOptions
 from crosschip.importers.tflite.node import Node, imports
+from crosschip.importers.tflite.operators.fourier import complex_part
 from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops.standard.arithmetic import Add, Clip, Mul, Sub
 from crosschip.ops.standard.conversion import BitCast, Cast
@@ -15,7 +16,9 @@ from crosschip.ops.standard.unary import Floor
 
 @imports("CAST")
 def cast(node: Node) -> Operand:
-    """Import a conversion of elements; that of a quantized tensor is of its integers."""
+    """Import a conversion of elements, of a quantized tensor's integers, or of real parts."""
+    if node.is_complex(0):
+        return node.add(Cast, complex_part(node, 0), node.output().element_type)
     return node.add(Cast, node.integers(node[0]), node.output().element_type)
 
 

@@ -52,9 +52,10 @@ def transpose(node: Node) -> Operand:
 @imports("SQUEEZE")
 def squeeze(node: Node) -> Operand:
     axes = node.options(SqueezeOptions).squeeze_dims
+    rank = rank_of(node[0]) - node.is_complex(0)
     if axes is not None and len(axes):
-        return node.add(Squeeze, node[0], axes=tuple(map(int, axes)))
-    shape = static_shape_of(node[0])
+        return node.add(Squeeze, node[0], axes=tuple(normalize_axis(int(a), rank) for a in axes))
+    shape = static_shape_of(node[0])[:rank]
     ones = tuple(axis for axis, size in enumerate(shape) if size == 1)
     return node.add(Squeeze, node[0], axes=ones) if ones else node[0]
 
