@@ -152,7 +152,14 @@ def reduction(draw: Draw, operator: str) -> Case:
             input = draw.quantized(shape, dtype)
             count = int(np.prod(shape)) * 2
             output = Tensor(None, dtype, scale=(input.scale[0] * count,), zero_point=(0,))
-        return Case(operator, [input, axes], [output], chosen, 2, optimized=operator == "SUM")
+        return Case(
+            operator,
+            [input, axes],
+            [output],
+            chosen,
+            2,
+            optimized=operator == "SUM" and dtype == "int8",
+        )
     dtype = "float32" if operator == "MEAN" else draw.random.choice(["float32", "int32"])
     input = draw.tensor(shape, dtype)
     if dtype == "float32":
@@ -762,6 +769,29 @@ def transpose_conv(draw: Draw, operator: str) -> Case:
         Tensor(draw.reals((batch, height, width, channels))),
     ]
     return Case(operator, inputs, [Tensor()], chosen)
+
+
+@cases("MATRIX_DIAG")
+def matrix_diag(draw: Draw, operator: str) -> Case:
+    dtype = draw.random.choice(["float32", "int32", "int64", "int8"])
+    return Case(operator, [draw.tensor(draw.shape(1, 3), dtype)], [Tensor(dtype=dtype)])
+
+
+@cases("MATRIX_SET_DIAG")
+def matrix_set_diag(draw: Draw, operator: str) -> Case:
+    dtype = draw.random.choice(["float32", "int32"])
+    shape = draw.shape(2, 4)
+    diagonal = draw.tensor((*shape[:-2], min(shape[-2:])), dtype)
+    return Case(operator, [draw.tensor(shape, dtype), diagonal], [Tensor(dtype=dtype)])
+
+
+@cases("SEGMENT_SUM")
+def segment_sum(draw: Draw, operator: str) -> Case:
+    shape, dtype = draw.shape(1, 3), draw.random.choice(["float32", "int32"])
+    numbers = np.cumsum(draw.integers(shape[:1], "int32", 0, 1)).astype(np.int32)
+    input = Tensor(draw.reals(shape)) if dtype == "float32" else draw.tensor(shape, dtype)
+    segments = Tensor(numbers - numbers[0], "int32", constant=True)
+    return Case(operator, [input, segments], [Tensor(dtype=dtype)])
 
 
 OPERATORS = tuple(CASES)

@@ -113,3 +113,14 @@ def unsorted_segment(node: Node) -> Operand:
     positions = node.add(Unsqueeze, ids, axes=(ids_rank,))
     combined = node.add(ScatterND, start, positions, node[0], reduction=reduction)
     return node.add(Slice, combined, axes=(0,), starts=(0,), ends=(count,))
+
+
+@imports("SEGMENT_SUM")
+def segment_sum(node: Node) -> Operand:
+    """Import sums of the entries with the same number; the numbers are constant and sorted."""
+    numbers = node.value(1, "the list of segments").ravel()
+    count = int(numbers.max(initial=-1)) + 1
+    dtype = node[0].type.element_type.dtype
+    zeros = node.add(Fill, (count, *shape_of(node[0])[1:]), np.zeros((), dtype))
+    positions = node.constant(numbers[:, None].astype(np.int32))
+    return node.add(ScatterND, zeros, positions, node[0], reduction=Scatter.ADD)

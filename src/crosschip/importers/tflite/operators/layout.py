@@ -172,3 +172,26 @@ def reverse_sequence(node: Node) -> Operand:
 @imports("TILE")
 def tile(node: Node) -> Operand:
     return node.add(Tile, node[0], node[1])
+
+
+@imports("MATRIX_DIAG")
+def matrix_diag(node: Node) -> Operand:
+    """Import matrices with the last axis on their diagonals, and zeros elsewhere."""
+    count = size_of(node[0], -1)
+    columns = node.add(Unsqueeze, node.integers(node[0]), axes=(rank_of(node[0]),))
+    zero = node.constant(np.zeros((), columns.type.element_type.dtype))
+    return node.add(Where, node.constant(np.eye(count, dtype=bool)), columns, zero)
+
+
+@imports("MATRIX_SET_DIAG")
+def matrix_set_diag(node: Node) -> Operand:
+    """Import matrices with other elements on their diagonals."""
+    rows, columns = size_of(node[0], -2), size_of(node[0], -1)
+    diagonal = node[1]
+    if rows > columns:
+        pads = [0] * (2 * rank_of(diagonal))
+        pads[-1] = rows - columns
+        diagonal = node.add(Pad, diagonal, tuple(pads))
+    column = node.add(Unsqueeze, diagonal, axes=(rank_of(diagonal),))
+    chosen = node.constant(np.eye(rows, columns, dtype=bool))
+    return node.add(Where, chosen, column, node[0])
