@@ -82,7 +82,9 @@ TOSA := build/tosa
 tosa: $(TOSA)/installed
 
 $(TOSA)/installed: $(VENV)/installed-test
-	$(PIP) install --quiet --no-deps --target $(@D) --upgrade tosa-tools==2026.8.0
+	rm -rf $(@D)
+# Without --upgrade, which would put scripts of the package's Python in place of its programs.
+	$(PIP) install --quiet --no-deps --target $(@D) tosa-tools==2026.8.0
 	@touch $@
 
 models: $(VENV)/installed-test

@@ -38,7 +38,7 @@ def test_an_error_is_a_line_and_status_1(model: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
-        ("crosschip exp", "explain"),
+        ("crosschip expl", "explain"),
         ("crosschip run --prec", "--precision"),
         ("crosschip run --devices onnx", "onnxruntime"),
         ("crosschip run --devices openvino,ref", "openvino,reference"),
