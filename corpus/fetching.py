@@ -87,11 +87,11 @@ def _join(paths: Sequence[PurePosixPath], opens: Sequence[Open], target: Path) -
     """Write files one after the other, each from the first archive that has it."""
     with target.open("wb") as written:
         for path in paths:
-            found = next(filter(None, (_open(open, str(path)) for open in opens)), None)
-            if found is None:
+            member = next(filter(None, (_open(open, str(path)) for open in opens)), None)
+            if member is None:
                 raise KeyError(f"there is no {path}")
-            with found:
-                shutil.copyfileobj(found, written)
+            with member:
+                shutil.copyfileobj(member, written)
 
 
 def _open(open: Open, path: str) -> IO[bytes] | None:

@@ -108,9 +108,11 @@ def _dialect(properties: Mapping[str, str]) -> Dialect:
 
 def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
     """Rename values in a graph and its subgraphs; values that have a new name get another one."""
-    taken = {value for node in graph.node for value in node.output}
-    taken |= {value.name for value in graph.input} | {value.name for value in graph.initializer}
-    clashes = taken & set(names.values()) - names.keys()
+    used_names = {value for node in graph.node for value in node.output}
+    used_names |= {value.name for value in graph.input} | {
+        value.name for value in graph.initializer
+    }
+    clashes = used_names & set(names.values()) - names.keys()
     _apply(graph, {**{name: f"{name}.value" for name in clashes}, **names})
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosschip.ir import Model, ModelFileError
-from crosschip.ir.file_queries import kind, list_folder
+from crosschip.importers.model_files import model_files, single_model
+from crosschip.ir import Model
 
 _OTHERS = (b"\n", b"{", b"\x93", b"PK\x03\x04", b"\0\0", b"\1\0", b"\2\0")
 """First bytes of other file formats; no ONNX file begins with them."""
@@ -25,7 +25,7 @@ def recognizes(source: Path | bytes) -> bool:
     """
     if isinstance(source, bytes):
         return not source.startswith(_OTHERS) and source[4:8] not in _IDENTIFIERS
-    return bool(_models(source))
+    return bool(model_files(source, ".onnx"))
 
 
 def load(source: Path | bytes) -> Model:
@@ -46,7 +46,7 @@ def load(source: Path | bytes) -> Model:
     """
     from crosschip.importers.onnx.graph import load_model
 
-    return load_model(_find(source))
+    return load_model(single_model(source, ".onnx", "ONNX"))
 
 
 def metadata(source: Path | bytes) -> dict[str, str]:
@@ -57,26 +57,4 @@ def metadata(source: Path | bytes) -> dict[str, str]:
     """
     from crosschip.importers.onnx.graph import read_metadata
 
-    return read_metadata(_find(source))
-
-
-def _find(source: Path | bytes) -> Path | bytes:
-    """Return the file of a model, or its content."""
-    if isinstance(source, bytes):
-        return source
-    files = _models(source)
-    if len(files) > 1:
-        listed = ", ".join(file.name for file in files)
-        raise ModelFileError(f"{source}: has {len(files)} ONNX models: {listed}; name one")
-    return files[0]
-
-
-def _models(path: Path) -> list[Path]:
-    """Return the path if it is a model, or the models in the folder."""
-    try:
-        candidates = list_folder(path) if kind(path) == "folder" else [path]
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
-    return [
-        file for file in candidates if file.suffix.lower() == ".onnx" and kind(file) != "folder"
-    ]
+    return read_metadata(single_model(source, ".onnx", "ONNX"))

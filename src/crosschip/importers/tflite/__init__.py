@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosschip.ir import Model, ModelFileError
-from crosschip.ir.file_queries import kind, list_folder
+from crosschip.importers.model_files import model_files, single_model
+from crosschip.ir import Model
+from crosschip.ir.file_queries import kind
 from crosschip.ir.files import DataFile
 
 _IDENTIFIER = b"TFL3"
@@ -19,7 +20,7 @@ def recognizes(source: Path | bytes) -> bool:
     """
     if isinstance(source, bytes):
         return source[4:8] == _IDENTIFIER
-    return bool(_models(source))
+    return bool(model_files(source, ".tflite")) or _has_identifier(source)
 
 
 def load(source: Path | bytes) -> Model:
@@ -39,7 +40,7 @@ def load(source: Path | bytes) -> Model:
     """
     from crosschip.importers.tflite.graph import load_model
 
-    return load_model(_find(source))
+    return load_model(single_model(source, ".tflite", "TensorFlow Lite"))
 
 
 def metadata(source: Path | bytes) -> dict[str, str]:
@@ -50,35 +51,14 @@ def metadata(source: Path | bytes) -> dict[str, str]:
     """
     from crosschip.importers.tflite.file_metadata import read_metadata
 
-    return read_metadata(_find(source))
+    return read_metadata(single_model(source, ".tflite", "TensorFlow Lite"))
 
 
-def _find(source: Path | bytes) -> Path | bytes:
-    """Return the file of a model, or its content."""
-    if isinstance(source, bytes):
-        return source
-    files = _models(source)
-    if len(files) > 1:
-        listed = ", ".join(file.name for file in files)
-        raise ModelFileError(f"{source}: has {len(files)} TensorFlow Lite models: {listed}")
-    return files[0]
-
-
-def _models(path: Path) -> list[Path]:
-    """Return the path if it is a model, or the models in the folder."""
+def _has_identifier(path: Path) -> bool:
+    """Return whether a file begins as TensorFlow Lite models do, whatever its suffix is."""
     try:
-        if kind(path) != "folder":
-            return [path] if _is_model(path) else []
-        return [file for file in list_folder(path) if file.suffix.lower() == ".tflite"]
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _is_model(path: Path) -> bool:
-    """Return whether a file has the suffix or the identifier of a model."""
-    if path.suffix.lower() == ".tflite":
-        return True
-    try:
+        if kind(path) == "folder":
+            return False
         file = DataFile(path)
         return file.size > 8 and file.read(4, 8) == _IDENTIFIER
     except OSError:

@@ -34,34 +34,28 @@ _BINARY: dict[str, type[Operator]] = {
     "SQUARED_DIFFERENCE": SquaredDifference,
 }
 
+_FUSED: dict[
+    str, tuple[type[Operator], type[AddOptions | SubOptions | MulOptions | DivOptions]]
+] = {
+    "ADD": (Add, AddOptions),
+    "DIV": (Div, DivOptions),
+    "MUL": (Mul, MulOptions),
+    "SUB": (Sub, SubOptions),
+}
+"""Operators with an activation in their options."""
+
 
 @imports(*_BINARY)
 def binary(node: Node) -> Operand:
     return node.add(_BINARY[node.type], node[0], node[1])
 
 
-@imports("ADD")
-def add(node: Node) -> Operand:
-    total = node.add(Add, node[0], node[1])
-    return node.activate(total, node.options(AddOptions).fused_activation_function)
-
-
-@imports("SUB")
-def sub(node: Node) -> Operand:
-    difference = node.add(Sub, node[0], node[1])
-    return node.activate(difference, node.options(SubOptions).fused_activation_function)
-
-
-@imports("MUL")
-def mul(node: Node) -> Operand:
-    product = node.add(Mul, node[0], node[1])
-    return node.activate(product, node.options(MulOptions).fused_activation_function)
-
-
-@imports("DIV")
-def div(node: Node) -> Operand:
-    quotient = node.add(Div, node[0], node[1])
-    return node.activate(quotient, node.options(DivOptions).fused_activation_function)
+@imports(*_FUSED)
+def fused(node: Node) -> Operand:
+    """Import an operator with an activation in its options."""
+    operator, options = _FUSED[node.type]
+    result = node.add(operator, node[0], node[1])
+    return node.activate(result, node.options(options).fused_activation_function)
 
 
 @imports("ADD_N")

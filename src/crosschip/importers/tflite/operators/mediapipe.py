@@ -140,14 +140,16 @@ def transform_tensor_bilinear(node: Node) -> Operand:
     half = np.float32(0.5 if node.version > 1 else 0)
     rows, columns = np.mgrid[:height, :width].astype(np.float32) + half
     pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2)
-    places = node.add(Sub, _transform(node, node.constant(pixels), node[1]), half)
+    coordinates = node.add(Sub, _transform(node, node.constant(pixels), node[1]), half)
     last = np.array([size_of(image, 2) - 1, size_of(image, 1) - 1], np.float32)
     inside = node.add(
-        And, node.add(GreaterEqual, places, np.float32(0)), node.add(LessEqual, places, last)
+        And,
+        node.add(GreaterEqual, coordinates, np.float32(0)),
+        node.add(LessEqual, coordinates, last),
     )
     inside = node.add(Reshape, inside, (1, 1, height, width, 2))
     columns_inside, rows_inside = (node.add(Gather, inside, np.array(index), 4) for index in (0, 1))
-    grid = node.add(Sub, node.add(Mul, places, 2 / np.maximum(last, 1)), np.float32(1))
+    grid = node.add(Sub, node.add(Mul, coordinates, 2 / np.maximum(last, 1)), np.float32(1))
     sampled = node.add(
         GridSample,
         node.channels_first(image),
