@@ -127,7 +127,9 @@ def draw_case(operator: str, dtype: str, seed: int) -> Case:
             chosen = options("LeakyRelu", alpha=draw.random.uniform(0.01, 1.5))
             return Case(operator, [draw.quantized(image, dtype)], [output], chosen, 2)
         case "SOFTMAX":
-            chosen = options("Softmax", beta=1.0)
+            chosen = options(
+                "Softmax", beta=draw.random.choice([1.0, 0.5, draw.random.uniform(0.1, 4)])
+            )
             return Case(operator, [draw.quantized(image, dtype)], [output], chosen, 2)
     version = 1 if operator in ("HARD_SWISH", "RELU_N1_TO_1") else 2
     return Case(operator, [draw.quantized(image, dtype)], [output], version=version)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crosschip.flatbuffer.schemas.tflite.options import (
@@ -22,13 +24,15 @@ _LEAST_NORM = np.float32(1e-6)
 
 @imports("SOFTMAX")
 def softmax(node: Node) -> Operand:
-    beta = np.float32(node.options(SoftmaxOptions).beta)
-    scaled = (
-        node[0]
-        if beta == 1
-        else node.add(Mul, node.dequantized(node[0]), node.constant(np.array(beta)))
-    )
-    return node.add(Softmax, scaled, axis=-1)
+    """Import the function; the factor `beta` of a quantized input becomes part of its scale."""
+    beta, input = np.float32(node.options(SoftmaxOptions).beta), node[0]
+    quantization = input.type.quantization
+    if quantization is not None and beta > 0:
+        scale = tuple(float(beta * np.float32(each)) for each in quantization.scale)
+        input = node.reinterpret(input, replace(quantization, scale=scale))
+    elif beta != 1:
+        input = node.add(Mul, node.dequantized(input), node.constant(np.array(beta)))
+    return node.add(Softmax, input, axis=-1)
 
 
 @imports("LOG_SOFTMAX")
