@@ -14,7 +14,7 @@ from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ops.standard.activation import LogSoftmax, Softmax
 from crosschip.ops.standard.arithmetic import Div, Max, Mul
-from crosschip.ops.standard.normalization import LRN
+from crosschip.ops.standard.normalization import LRN, LpNormalization
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Sqrt, Square
 
@@ -42,7 +42,9 @@ def log_softmax(node: Node) -> Operand:
 
 @imports("L2_NORMALIZATION")
 def l2_normalization(node: Node) -> Operand:
-    real = node.dequantized(node[0])
+    if node[0].type.quantization is not None:
+        return node.add(LpNormalization, node[0], axis=-1, epsilon=0.0)
+    real = node[0]
     total = node.add(ReduceSum, node.add(Square, real), axes=(-1,), keepdim=True)
     norm = node.add(Max, node.add(Sqrt, total), node.constant(np.array(_LEAST_NORM)))
     return node.add(Div, real, norm)
