@@ -316,7 +316,8 @@ def quantized_lstm(draw: Draw, key: str) -> Case:
         count = len(graph.tensors)
         graph.operators[0].intermediates = list(range(count - 5, count))
 
-    return PatchedCase(operator, inputs, [state], chosen, 4, False, patch)
+    version = 4 if operator == "LSTM" else 3
+    return PatchedCase(operator, inputs, [state], chosen, version, False, patch)
 
 
 _ACTIVATIONS = ("int8", "int8", "uint8", "int16")
