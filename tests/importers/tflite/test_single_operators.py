@@ -43,7 +43,7 @@ def _difference(expected: Array, actual: Array, steps: int) -> str:
     return "" if same.all() else f"{actual[~same][:4]} instead of {expected[~same][:4]}"
 
 
-def _initial_state(model: crosschip.Model) -> dict[str, Array]:
+def initial_state(model: crosschip.Model) -> dict[str, Array]:
     """Zeros for the inputs that stand for variables; the zero points of quantized ones."""
     return {
         name: np.full(
@@ -70,7 +70,7 @@ def _check(litert: LiteRT, operator: str, seeds: range, device: str) -> Counter[
         steps = 1 if device != "reference" and case.outputs[0].scale else 0
         model = crosschip.load(case.file())
         fed = (name for name in model.inputs if not name.startswith("past."))
-        inputs = dict(zip(fed, case.arrays(), strict=True)) | _initial_state(model)
+        inputs = dict(zip(fed, case.arrays(), strict=True)) | initial_state(model)
         with crosschip.compile(model, devices, cache=False) as compiled:
             outputs = compiled.run(inputs)
         results = [value for name, value in outputs.items() if not name.startswith("present.")]
