@@ -225,6 +225,11 @@ class Subgraph:
         """Return the quantization of a tensor with a scale per block; `None` for another one."""
         return blocks_of(self.tensor(index))
 
+    def operator_types(self, index: int) -> list[str]:
+        """Return the types of the operators of another subgraph."""
+        operators = self.shared.subgraph(index).operators
+        return [self.shared.code(operator)[0] for operator in operators]
+
     def run_subgraph(self, index: int, arguments: Sequence[Operand], name: str) -> list[Operand]:
         """Append the operations of another subgraph; return its outputs."""
         inner = Subgraph(
