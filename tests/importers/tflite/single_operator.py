@@ -26,6 +26,7 @@ CODES = {
     "int32": schema.TensorType.INT32,
     "uint32": schema.TensorType.UINT32,
     "int64": schema.TensorType.INT64,
+    "uint64": schema.TensorType.UINT64,
     "bool": schema.TensorType.BOOL,
 }
 

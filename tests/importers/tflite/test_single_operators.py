@@ -11,6 +11,7 @@ from tests.importers.tflite.integer_cases import INTEGERS
 from tests.importers.tflite.layer_cases import LAYERS
 from tests.importers.tflite.lookup_cases import LOOKUPS
 from tests.importers.tflite.operator_cases import OPERATORS
+from tests.importers.tflite.random_cases import RANDOM
 from tests.importers.tflite.single_operator import CASES, Draw, LiteRT
 from tests.importers.tflite.stablehlo_cases import STABLEHLO
 
@@ -19,6 +20,7 @@ from crosschip.ir import Array
 
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 3, 270, 40
 _TOLERANCE = 2e-5
+_ALL = [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +82,17 @@ def _check(litert: LiteRT, operator: str, seeds: range, device: str) -> Counter[
     return outcomes
 
 
-@pytest.mark.parametrize("operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *STABLEHLO])
+@pytest.mark.parametrize(
+    "operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
+)
 def test_the_reference_computes_what_litert_does(operator: str, litert: LiteRT) -> None:
     assert _check(litert, operator, range(_SEEDS), "reference")["right"]
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *STABLEHLO])
+@pytest.mark.parametrize(
+    "operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
+)
 def test_many_files_give_what_litert_does(operator: str, litert: LiteRT) -> None:
     outcomes = _check(litert, operator, range(_NIGHTLY_SEEDS), "reference")
     assert outcomes["right"] >= _NIGHTLY_SEEDS // 2
@@ -94,7 +100,9 @@ def test_many_files_give_what_litert_does(operator: str, litert: LiteRT) -> None
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino", "xla"])
-@pytest.mark.parametrize("operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *STABLEHLO])
+@pytest.mark.parametrize(
+    "operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
+)
 def test_engines_compute_what_litert_does(operator: str, device: str, litert: LiteRT) -> None:
     outcomes = _check(litert, operator, range(_ENGINE_SEEDS), device)
     assert outcomes["right"] >= _ENGINE_SEEDS // 2

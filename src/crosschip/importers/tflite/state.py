@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType, constant
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.logical import Where
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.]+")
@@ -57,6 +58,13 @@ class State:
         if key not in self._past:
             self._declare(key, value.type)
         self._present[key] = value
+
+    def advance(self, key: str, step: int) -> Operand:
+        """Return the value of a counter, int64, which begins with 0, and add a step to it."""
+        past = self._declare(key, TensorType(ElementType.INT64, ()))
+        value = self._present.get(key, past)
+        self._present[key] = self._builder.add(Add, value, np.array(step, np.int64))
+        return value
 
     def rename(self, renamed: Mapping[Operand, Operand]) -> None:
         """Replace values that have been renamed."""

@@ -299,6 +299,10 @@ class Subgraph:
         else:
             self._variables().assign(resource.key, value)
 
+    def advance(self, key: str, step: int) -> Operand:
+        """Return the value of a counter, which begins with 0, and add a step for the next run."""
+        return self._variables().advance(key, step)
+
     def update(self, index: int, value: Operand, node: Node) -> None:
         """Assign a value to a tensor that keeps it until the next run."""
         tensor = self.tensor(index)
