@@ -194,6 +194,32 @@ def svdf(draw: Draw, operator: str) -> Case:
     return Case(operator, inputs, [Tensor()], chosen, 2 if hybrid else 1)
 
 
+@cases("SVDF (quantized)")
+def quantized_svdf(draw: Draw, _: str) -> Case:
+    """Draw a layer on int8 with a state of int16; LiteRT has only RELU here."""
+    batch, size, memory = (draw.random.randint(1, 4) for _ in range(3))
+    rank, units = draw.random.randint(1, 2), draw.random.randint(1, 3)
+    filters = rank * units
+    input = draw.quantized((batch, size), "int8")
+    feature = _weights(draw, (filters, size))
+    state = Tensor(
+        np.zeros((batch, filters * memory), np.int16),
+        "int16",
+        scale=(float(np.float32(input.scale[0] * feature.scale[0] * draw.random.uniform(1, 9))),),
+        zero_point=(0,),
+        variable=True,
+    )
+    time = draw.quantized((filters, memory), "int16", constant=True)
+    bias = Tensor(draw.integers((units,), "int32", -9999, 9999), "int32", True)
+    unit = state.scale[0] * time.scale[0] * draw.random.uniform(2**17, 2**20)
+    output = Tensor(
+        None, "int8", scale=(float(np.float32(unit)),), zero_point=(draw.zero_point("int8"),)
+    )
+    chosen = options("SVDF", rank=rank, fusedActivationFunction=1)
+    inputs = [input, feature, time, bias if draw.chance(0.7) else None, state]
+    return Case("SVDF", inputs, [output], chosen, 3)
+
+
 _ACTIVATIONS = ("int8", "int8", "uint8", "int16")
 
 

@@ -8,6 +8,7 @@ from crosschip.ir import Array
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.fixed_point import EIGHT_BITS, INTEGERS, fixed_point
+from crosschip.ops.fixed_point.newton import bit_length, reciprocal
 from crosschip.ops.fixed_point.rescaling import (
     Factor,
     centered,
@@ -21,18 +22,11 @@ from crosschip.ops.fixed_point.rescaling import (
 )
 from crosschip.ops.standard.activation import HardSwish, LeakyRelu, PRelu, Relu, Relu6, Softmax
 from crosschip.ops.standard.arithmetic import Clip
-from crosschip.ops.standard.unary import Abs
 
 
 def _factor(operation: Operator) -> Factor:
     """Return the factor from the input's scale to the output's, whose quotient is a float32."""
     return factor(scale_of(operation, "input") / scale_of(operation))
-
-
-@fixed_point(Abs, INTEGERS)
-def absolute(operation: Abs, input: Array) -> Array:
-    integers = np.abs(centered(operation, "input", input))
-    return offset(operation, rescaled(integers, _factor(operation)))
 
 
 @fixed_point(Relu, INTEGERS)
@@ -123,9 +117,9 @@ def softmax(operation: Softmax, input: Array) -> Array:
     powers = np.where(is_near, _exponential(rescaled(np.where(is_near, differences, 0), by)), 0)
     total = shifted_right(powers, 12).sum(axis=-1, keepdims=True)
     # The sum is `(1 + rest) * 2**bits`, with at least one power of about 1.
-    length = np.floor(np.log2(total.astype(np.float64))).astype(np.int64) + 1
+    length = bit_length(total)
     rest = (total << (32 - length)) - (1 << 31)
-    quotients = high_product(_reciprocal(rest), powers)
+    quotients = high_product(reciprocal(rest), powers)
     steps = shifted_right(quotients, length - 20 + 31 - 8) + least
     result = np.where(is_near, np.minimum(steps, least + 255), least)
     return np.moveaxis(result, -1, operation.axis)
@@ -147,14 +141,3 @@ def _exponential(exponents: Array) -> Array:
         is_set = (remainder >> bit & 1).astype(bool)
         result = np.where(is_set, high_product(result, power), result)
     return np.where(exponents == 0, (1 << 31) - 1, result)
-
-
-def _reciprocal(rest: Array) -> Array:
-    """Return `1 / (1 + rest)` by three steps of Newton's method, 31 bits after the binary point."""
-    total = rest + (1 << 31) - 1
-    half = (total + np.where(total >= 0, 1, -1)) // 2
-    x = 1515870810 + high_product(half, -1010580540)
-    for _ in range(3):
-        error = (1 << 29) - high_product(half, x)
-        x = x + (high_product(x, error) << 2)
-    return np.minimum(x << 1, (1 << 31) - 1)

@@ -17,6 +17,7 @@ from crosschip.flatbuffer.schemas.tflite.options import (
     UnidirectionalSequenceLSTMOptions,
 )
 from crosschip.importers.facts import rank_of, size_of
+from crosschip.importers.tflite.bias import accumulated_bias
 from crosschip.importers.tflite.cells import (
     GATES,
     LstmCell,
@@ -26,12 +27,14 @@ from crosschip.importers.tflite.cells import (
     add_product,
 )
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import Builder, Model, Operand, Scan, UnsupportedError, constant
+from crosschip.ir import Builder, ElementType, Model, Operand, Scan, UnsupportedError, constant
 from crosschip.ir.type_joins import without_axis
 from crosschip.ops.standard.activation import Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.quantization import Quantize, parameters
 from crosschip.ops.standard.recurrent import LSTM
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.slicing import Slice
@@ -128,6 +131,8 @@ def bidirectional_sequence_rnn(node: Node) -> Sequence[Operand]:
 def svdf(node: Node) -> Operand:
     """Import a layer that filters the features of the last steps in time."""
     options = node.options(SVDFOptions)
+    if node[0].type.quantization is not None:
+        return _integer_svdf(node, options.rank)
     feature, time = _weight(node, 1), node.dequantized(node[2])
     filters, memory = size_of(time, 0), size_of(time, 1)
     asymmetric = bool(options.asymmetric_quantize_inputs)
@@ -144,6 +149,40 @@ def svdf(node: Node) -> Operand:
     if bias is not None:
         output = node.add(Add, output, node.dequantized(bias))
     return add_activation(node, output, options.fused_activation_function)
+
+
+def _integer_svdf(node: Node, rank: int) -> Operand:
+    """Import the layer on integers: two convolutions, whose sums are rescaled as int32.
+
+    LiteRT has no activation but RELU here, which it leaves to the range of the output's integers.
+    """
+    filters, memory = size_of(node[2], 0), size_of(node[2], 1)
+    units, size = filters // rank, size_of(node[1], 1)
+    input = node.add(Reshape, _converted(node, node[0], ElementType.INT32), (-1, size, 1, 1))
+    feature = node.add(Reshape, node[1], (filters, size, 1, 1))
+    latest = node.add(Conv2D, input, feature, quantization=node[4].type.quantization)
+    latest = node.add(Reshape, _converted(node, latest, ElementType.INT16), (-1, filters, 1))
+    earlier = node.add(Reshape, node[4], (-1, filters, memory))
+    earlier = node.add(Slice, earlier, (2,), (1,), (memory,))
+    steps = node.add(Concat, parts=[earlier, latest], axis=2)
+    _update(node, (4,), [node.add(Reshape, steps, (-1, filters * memory))])
+    window = node.add(Reshape, steps, (-1, units, 1, rank * memory))
+    window = _converted(node, window, ElementType.INT32)
+    time = node.add(Reshape, node[2], (units, 1, 1, rank * memory))
+    bias = accumulated_bias(node, node.optional(3), window, time)
+    quantization = node.output().quantization
+    output = node.add(Conv2D, window, time, bias, group=units, quantization=quantization)
+    output = _converted(node, output, node.output().element_type)
+    return node.add(Reshape, output, (-1, units))
+
+
+def _converted(node: Node, operand: Operand, dtype: ElementType) -> Operand:
+    """Return the same integers in another type, clamped to its range."""
+    quantization = operand.type.quantization
+    assert quantization is not None, "the operand is quantized"
+    return node.add(
+        Quantize, operand, **parameters(quantization), dtype=dtype, quantization=quantization
+    )
 
 
 def _weight(node: Node, index: int) -> Weight:
