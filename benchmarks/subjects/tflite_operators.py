@@ -1,0 +1,106 @@
+"""Random TensorFlow Lite files with one operator, on each device beside LiteRT.
+
+Each file has an operator with random types, shapes, options and values. LiteRT's kernels compute
+what is right; quantized results of engines may differ by one step. In a quarter of the files the
+size of the first axis is unknown: compiled once, they run with two sizes if LiteRT resizes them.
+The device `all` is a list of all engines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing import get_context
+from typing import Annotated
+
+from tests.importers.tflite.comparison import Verdict, compare
+from tests.importers.tflite.integer_cases import INTEGERS
+from tests.importers.tflite.layer_cases import LAYERS
+from tests.importers.tflite.operator_cases import OPERATORS
+from tests.importers.tflite.single_operator import CASES, Case, Draw, LiteRT
+
+from benchmarks.engines import available
+from benchmarks.subject import Column, Row
+from crosschip.ir import Array
+
+DOCUMENT = "coverage"
+FILES, QUICK_FILES = 20_000, 500
+REQUIREMENT = "no file is wrong"
+
+_NAMES = (*OPERATORS, *INTEGERS, *LAYERS)
+_ENGINES = ("xla", "openvino", "onnxruntime")
+
+
+@dataclass(frozen=True)
+class Files(Row):
+    """The files of one operator on one device."""
+
+    operator: Annotated[str, Column("operator")]
+    device: Annotated[str, Column("device")]
+    files: Annotated[int, Column("files")]
+    right: Annotated[int, Column("right")]
+    refused: Annotated[int, Column("refused")]
+    wrong: Annotated[int, Column("wrong")]
+    example: Annotated[str, Column("a wrong file")]
+
+    @property
+    def met(self) -> bool:
+        return not self.wrong
+
+
+def measure(*, quick: bool) -> Iterator[Files]:
+    """All operators on all devices, in two processes."""
+    count = -(-(QUICK_FILES if quick else FILES) // len(_NAMES))
+    devices = available()
+    lists = {device: [device] for device in devices}
+    lists["all"] = [device for device in _ENGINES if device in devices]
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        for rows in pool.map(partial(_measure, count, lists), _NAMES):
+            yield from rows
+
+
+def _measure(count: int, lists: Mapping[str, Sequence[str]], name: str) -> list[Files]:
+    """Compare some files of one operator on each list of devices."""
+    verdicts: dict[str, Counter[Verdict]] = {device: Counter() for device in lists}
+    examples = dict.fromkeys(lists, "")
+    for seed in range(count):
+        case = CASES[name](Draw(seed), name)
+        calls = _calls(case, 2 if seed % 4 == 3 else 1)
+        for device, devices in lists.items() if calls else ():
+            comparison = compare(case, calls, devices)
+            verdicts[device][comparison.verdict] += 1
+            if comparison.verdict is Verdict.WRONG:
+                examples[device] = examples[device] or f"seed {seed}: {comparison.reason}"
+    return [
+        Files(
+            name,
+            device,
+            counter.total(),
+            counter[Verdict.RIGHT],
+            counter[Verdict.REFUSED],
+            counter[Verdict.WRONG],
+            examples[device],
+        )
+        for device, counter in verdicts.items()
+    ]
+
+
+def _calls(case: Case, sizes: int) -> list[tuple[list[Array], list[Array]]]:
+    """Return what is fed and LiteRT's outputs, for at most some sizes: those that LiteRT takes."""
+    litert = _litert()
+    calls = []
+    for arrays in (case.arrays(), case.longer())[:sizes]:
+        outputs = litert.run(case, arrays)
+        if isinstance(outputs, str):
+            break
+        calls.append((arrays, outputs))
+    return calls
+
+
+@cache
+def _litert() -> LiteRT:
+    """Return the LiteRT of this process."""
+    return LiteRT()
