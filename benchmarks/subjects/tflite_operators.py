@@ -1,7 +1,7 @@
 """Random TensorFlow Lite files with one operator, on each device beside LiteRT.
 
 Each file has an operator with random types, shapes, options and values. LiteRT's kernels compute
-what is right; quantized results of engines may differ by one step. In a quarter of the files the
+what is right; quantized results of engines may differ by one step. In a third of the files the
 size of the first axis is unknown: compiled once, they run with two sizes if LiteRT resizes them.
 The device `all` is a list of all engines.
 """
@@ -16,15 +16,14 @@ from functools import cache, partial
 from multiprocessing import get_context
 from typing import Annotated
 
-from tests.importers.tflite.comparison import Verdict, compare
+from tests.importers.tflite.comparison import Verdict, compare, litert_calls
 from tests.importers.tflite.integer_cases import INTEGERS
 from tests.importers.tflite.layer_cases import LAYERS
 from tests.importers.tflite.operator_cases import OPERATORS
-from tests.importers.tflite.single_operator import CASES, Case, Draw, LiteRT
+from tests.importers.tflite.single_operator import CASES, Draw, LiteRT
 
 from benchmarks.engines import available
 from benchmarks.subject import Column, Row
-from crosschip.ir import Array
 
 DOCUMENT = "coverage"
 FILES, QUICK_FILES = 20_000, 500
@@ -68,7 +67,7 @@ def _measure(count: int, lists: Mapping[str, Sequence[str]], name: str) -> list[
     examples = dict.fromkeys(lists, "")
     for seed in range(count):
         case = CASES[name](Draw(seed), name)
-        calls = _calls(case, 2 if seed % 4 == 3 else 1)
+        calls = litert_calls(_litert(), case, sizes=2 if seed % 3 == 2 else 1)
         for device, devices in lists.items() if calls else ():
             comparison = compare(case, calls, devices)
             verdicts[device][comparison.verdict] += 1
@@ -86,18 +85,6 @@ def _measure(count: int, lists: Mapping[str, Sequence[str]], name: str) -> list[
         )
         for device, counter in verdicts.items()
     ]
-
-
-def _calls(case: Case, sizes: int) -> list[tuple[list[Array], list[Array]]]:
-    """Return what is fed and LiteRT's outputs, for at most some sizes: those that LiteRT takes."""
-    litert = _litert()
-    calls = []
-    for arrays in (case.arrays(), case.longer())[:sizes]:
-        outputs = litert.run(case, arrays)
-        if isinstance(outputs, str):
-            break
-        calls.append((arrays, outputs))
-    return calls
 
 
 @cache

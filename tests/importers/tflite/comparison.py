@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from tests.importers.tflite.single_operator import Case
+from tests.importers.tflite.single_operator import Case, LiteRT
 
 import crosschip
 from crosschip.ir import Array, Model
@@ -36,15 +36,33 @@ class Comparison:
     reason: str = ""
 
 
-def compare(
-    case: Case, calls: Sequence[tuple[Sequence[Array], Sequence[Array]]], devices: Sequence[str]
-) -> Comparison:
+Call = tuple[Sequence[Array], Sequence[Array]]
+"""What is fed to a file, and LiteRT's outputs."""
+
+
+def litert_calls(litert: LiteRT, case: Case, sizes: int) -> list[Call]:
+    """Return LiteRT's calls of a file: none if it refuses the file.
+
+    Args:
+        litert: the engine.
+        case: the file.
+        sizes: 2 for a second call with one more row, if LiteRT resizes the file.
+    """
+    calls: list[Call] = []
+    for arrays in (case.arrays(), case.longer())[:sizes]:
+        outputs = litert.run(case, arrays)
+        if isinstance(outputs, str):
+            break
+        calls.append((arrays, outputs))
+    return calls
+
+
+def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Comparison:
     """Compile a file for some devices and compare the outputs of each call with LiteRT's.
 
     Args:
         case: the file.
-        calls: the arrays that are fed and LiteRT's outputs for them, call by call; several differ
-            in the size of the first axis.
+        calls: LiteRT's; the first axis has no known size if there are several.
         devices: in the order of preference.
     """
     # The reference computes in LiteRT's integers; engines round once.
