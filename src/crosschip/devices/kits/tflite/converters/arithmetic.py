@@ -12,9 +12,11 @@ from crosschip.devices.kits.tflite.converters.table import (
     WORDS,
     binary_forms,
     converts,
+    fixed_output,
     rank_of,
     reshaped,
     same,
+    same_quantization,
     shape_of,
     unary_forms,
     with_shape,
@@ -22,7 +24,7 @@ from crosschip.devices.kits.tflite.converters.table import (
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal
 from crosschip.hal.converters import Scheme
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.mapping.channels_last import transpose
 from crosschip.ops.standard.activation import (
     AlongAxis,
@@ -57,9 +59,17 @@ _DIVIDED = SINGLE | {ElementType.INT32}
 converts(Add, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("ADD"))
 converts(Sub, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("SUB"))
 converts(Mul, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("MUL"))
-converts(Max, types=ARITHMETIC, quantized=())(same("MAXIMUM"))
-converts(Min, types=ARITHMETIC, quantized=())(same("MINIMUM"))
-converts(SquaredDifference, types=SINGLE | {ElementType.INT32})(same("SQUARED_DIFFERENCE"))
+converts(Max, types=ARITHMETIC, limit=same_quantization, quantized=binary_forms(ANY_BYTES, WORDS))(
+    same("MAXIMUM")
+)
+converts(Min, types=ARITHMETIC, limit=same_quantization, quantized=binary_forms(ANY_BYTES, WORDS))(
+    same("MINIMUM")
+)
+converts(
+    SquaredDifference,
+    types=SINGLE | {ElementType.INT32},
+    quantized=binary_forms(ACTIVATION),
+)(same("SQUARED_DIFFERENCE"))
 
 
 def _divisor_limit(op: Div | FloorDiv | Mod) -> Refusal | None:
@@ -80,7 +90,10 @@ converts(Mod, types=ARITHMETIC, limit=_divisor_limit)(same("FLOOR_MOD"))
 
 converts(Relu, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU"))
 converts(Relu6, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU6"))
-converts(Sigmoid)(same("LOGISTIC"))
+_SHARES = fixed_output(Quantization((2**-8,), (-128,)), Quantization((2**-15,)))
+"""The limit on outputs from 0 to 1."""
+
+converts(Sigmoid, limit=_SHARES, quantized=unary_forms(ACTIVATION, WORDS))(same("LOGISTIC"))
 
 
 def _alpha_limit(op: Elu) -> Refusal | None:
@@ -131,7 +144,12 @@ def prelu(g: Graph, op: PRelu) -> Operand:
     return g.native("PRELU", op.input, slope, type=op.outputs[0].type)
 
 
-@converts(Softmax, LogSoftmax)
+@converts(Softmax, limit=_SHARES, quantized=unary_forms(ACTIVATION, WORDS))
+@converts(
+    LogSoftmax,
+    limit=fixed_output(Quantization((2**-4,), (127,))),
+    quantized=unary_forms(ACTIVATION),
+)
 def softmax(g: Graph, op: AlongAxis) -> Operand:
     rank = rank_of(op.input)
     axis = op.axis % rank

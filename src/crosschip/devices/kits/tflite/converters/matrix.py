@@ -62,12 +62,18 @@ def _matmul_limit(op: MatMul) -> Refusal | None:
     return None
 
 
-@converts(MatMul, limit=_matmul_limit, nonempty=True)
+@converts(
+    MatMul,
+    limit=_matmul_limit,
+    nonempty=True,
+    quantized=[{"x": ACTIVATION, "y": ACTIVATION, "output": ACTIVATION}],
+)
 def mat_mul(g: Graph, op: MatMul) -> Operand:
     x, y = op.x, op.y
     transpose_x = op.transpose_x and rank_of(x) > 1
     transpose_y = op.transpose_y and rank_of(y) > 1
-    if y.is_constant and rank_of(y) == 2 and rank_of(x) > 1 and not transpose_x:
+    is_layer = y.is_constant and rank_of(y) == 2 and x.type.quantization is None
+    if is_layer and rank_of(x) > 1 and not transpose_x:
         weight = y if transpose_y else transpose(g, y, (1, 0))
         return add_fully_connected(g, x, weight, None, op.outputs[0])
     row, column = rank_of(x) == 1, rank_of(y) == 1

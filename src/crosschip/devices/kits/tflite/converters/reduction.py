@@ -7,8 +7,10 @@ from crosschip.devices.kits.tflite.converters.table import (
     ARITHMETIC,
     INDICES,
     SINGLE,
+    WORDS,
     converts,
     rank_of,
+    same_quantization,
     unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
@@ -46,7 +48,14 @@ def axes_of(op: Reduction) -> list[int]:
 
 @converts(ReduceMean, nonempty=True, quantized=unary_forms(ACTIVATION))
 @converts(ReduceSum, ReduceProd, types=ARITHMETIC, nonempty=True)
-@converts(ReduceMax, ReduceMin, types=ARITHMETIC, nonempty=True)
+@converts(
+    ReduceMax,
+    ReduceMin,
+    types=ARITHMETIC,
+    nonempty=True,
+    limit=same_quantization,
+    quantized=unary_forms(ACTIVATION, WORDS),
+)
 @converts(ReduceAll, ReduceAny, types=BOOLEANS, nonempty=True)
 def reduce(g: Graph, op: Reduction) -> Operand:
     if not axes_of(op):

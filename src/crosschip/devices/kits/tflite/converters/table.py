@@ -8,7 +8,7 @@ from dataclasses import replace
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Converters, Refusal, Rule
 from crosschip.hal.converters import Form, Scheme
-from crosschip.ir import ElementType, Operand, TensorType, constant
+from crosschip.ir import ElementType, Operand, Quantization, TensorType, constant
 from crosschip.ir.types import BOOLEANS, INTEGERS
 from crosschip.mapping.channels_last import (
     channels_first_axes,
@@ -50,6 +50,35 @@ def unary_forms(*schemes: Scheme) -> Sequence[Form]:
 def binary_forms(*schemes: Scheme) -> Sequence[Form]:
     """Return the quantized forms of an operator with two inputs."""
     return [{"input0": scheme, "input1": scheme, "output": scheme} for scheme in schemes]
+
+
+def fixed_output(
+    bytes_: Quantization, words: Quantization | None = None
+) -> Callable[[Operator], Refusal | None]:
+    """Return the limit on the output of an operator whose kernel has one quantization of it.
+
+    Args:
+        bytes_: the quantization of int8.
+        words: that of int16.
+    """
+
+    def limit(op: Operator) -> Refusal | None:
+        type_ = op.outputs[0].type
+        required = words if type_.element_type is ElementType.INT16 else bytes_
+        if type_.quantization in (None, required):
+            return None
+        return Refusal("output", f"is quantized as {type_}", Rule.QUANTIZATION)
+
+    return limit
+
+
+def same_quantization(op: Operator) -> Refusal | None:
+    """Refuse tensors whose quantizations differ."""
+    tensors = [(slot.name, operand) for slot, operand in op.filled() if not slot.parameter]
+    for name, operand in tensors:
+        if operand.type.quantization != op.outputs[0].type.quantization:
+            return Refusal(name, "is not quantized as the output", Rule.QUANTIZATION)
+    return None
 
 
 def same(code: str, **options: object) -> Callable[[Graph, Operator], Operand]:

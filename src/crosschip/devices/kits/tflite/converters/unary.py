@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.tflite.converters.table import SINGLE, converts, same, shape_of
+from crosschip.devices.kits.tflite.converters.table import (
+    ACTIVATION,
+    SINGLE,
+    WORDS,
+    converts,
+    fixed_output,
+    same,
+    shape_of,
+    unary_forms,
+)
 from crosschip.devices.kits.tflite.native import Graph
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.ops.standard.activation import Tanh
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul
 from crosschip.ops.standard.unary import (
@@ -29,7 +38,7 @@ from crosschip.ops.standard.unary import (
 
 _SIGNED = SINGLE | {ElementType.INT32}
 
-converts(Abs, types=_SIGNED)(same("ABS"))
+converts(Abs, types=_SIGNED, quantized=unary_forms(ACTIVATION, WORDS))(same("ABS"))
 converts(Neg, types=SINGLE | {ElementType.INT32, ElementType.INT64})(same("NEG"))
 converts(Exp)(same("EXP"))
 converts(Log)(same("LOG"))
@@ -42,7 +51,11 @@ converts(Floor)(same("FLOOR"))
 converts(Ceil)(same("CEIL"))
 converts(Round)(same("ROUND"))
 converts(Sign)(same("SIGN"))
-converts(Tanh)(same("TANH"))
+converts(
+    Tanh,
+    limit=fixed_output(Quantization((2**-7,)), Quantization((2**-15,))),
+    quantized=unary_forms(ACTIVATION, WORDS),
+)(same("TANH"))
 
 
 @converts(Atan)
