@@ -8,10 +8,8 @@ from pathlib import Path
 from crosschip.flatbuffer import read
 from crosschip.flatbuffer.schemas.tflite import Model as File
 from crosschip.flatbuffer.schemas.tflite import SignatureDef, TensorMap
-from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.locations import located
-from crosschip.importers.tflite.node import TABLE
-from crosschip.importers.tflite.operators.variables import key_of
+from crosschip.importers.tflite.operators import TABLE
 from crosschip.importers.tflite.state import State
 from crosschip.importers.tflite.subgraph import Shared, Subgraph
 from crosschip.importers.tflite.tensors import (
@@ -19,6 +17,7 @@ from crosschip.importers.tflite.tensors import (
     declared_type,
     is_complex,
 )
+from crosschip.importers.tflite.variable_uses import VariableUses, add_uses
 from crosschip.ir import Builder, Model, ModelFileError, UnsupportedError
 from crosschip.ir.files import DataFile
 
@@ -68,7 +67,9 @@ def _import(file: File, reader: TensorReader, name: str) -> Model:
     if main.outputs is None or not len(main.outputs):
         raise ModelFileError("has no outputs; export or download it again")
     builder = Builder(name, used_names=operation_names)
-    state = State(builder, _assigned(shared))
+    uses = VariableUses()
+    add_uses(uses, shared, 0, {})
+    state = State(builder, frozenset(uses.assigned))
     subgraph = Subgraph(shared, 0, builder, state)
     signature = main_signature(file)
     inputs = _names(subgraph, subgraph.inputs, signature.inputs if signature else ())
@@ -80,12 +81,12 @@ def _import(file: File, reader: TensorReader, name: str) -> Model:
                 raise UnsupportedError("is of complex numbers, which no input can have")
             arguments.append(builder.input(input_name, declared_type(tensor)))
     shared.operand_names.update(inputs)
-    results = subgraph.run(arguments)
+    subgraph.run(arguments)
     outputs = _names(subgraph, subgraph.outputs, signature.outputs if signature else ())
-    for index, output_name, result in zip(subgraph.outputs, outputs, results, strict=True):
+    for index, output_name in zip(subgraph.outputs, outputs, strict=True):
         if is_complex(subgraph.tensor(index)):
             raise UnsupportedError(f"output {output_name!r} is of complex numbers")
-        builder.output(output_name, result)
+        builder.output(output_name, subgraph.operand(index))
     state.add_outputs()
     return builder.build()
 
@@ -113,24 +114,3 @@ def _names(subgraph: Subgraph, indices: Sequence[int], signature: Sequence[Tenso
             name = f"{stem}_{number}"
         names.append(name)
     return names
-
-
-def _assigned(shared: Shared) -> frozenset[str]:
-    """Return the keys of variables that the first subgraph assigns."""
-    main, handles, assigned = shared.subgraph(0), {}, set()
-    for operator in main.operators:
-        type_, _ = shared.code(operator)
-        if (
-            type_ == BuiltinOperator.VAR_HANDLE.name
-            and operator.outputs is not None
-            and len(operator.outputs)
-        ):
-            handles[operator.outputs.tolist()[0]] = key_of(operator.builtin_options)
-        if (
-            type_ == BuiltinOperator.ASSIGN_VARIABLE.name
-            and operator.inputs is not None
-            and len(operator.inputs)
-        ):
-            assigned.add(handles.get(operator.inputs.tolist()[0], ""))
-    variables = [t.name or "" for t in main.tensors if t.is_variable]
-    return frozenset([*assigned, *variables])
