@@ -12,10 +12,11 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from flatbuffers import flexbuffers
+from onnx import helper
 
 import crosschip
 from crosschip import ModelFileError, UnsupportedError
-from crosschip.ir import Array
+from crosschip.ir import Array, InputError
 
 _CODES = schema.BuiltinOperator
 _TYPES = {
@@ -429,6 +430,43 @@ def test_strings_are_refused_by_name() -> None:
     file.add("RESHAPE", [text], [output], options="ReshapeOptions", newShape=[1])
     with pytest.raises(UnsupportedError, match="tensor 't0' is of type STRING"):
         crosschip.load(file.content())
+
+
+def two_signatures() -> bytes:
+    """Return a file with the signatures `add` and `multiply`, on constants 2 and 3."""
+    file = File()
+    file.model.signatureDefs = []
+    for index, (key, operator, value) in enumerate((("add", "ADD", 2), ("multiply", "MUL", 3))):
+        file.subgraph()
+        x, y = file.tensor("float32", [2]), file.tensor("float32", [2])
+        file.interface([x], [y])
+        constant = file.constant(value, "float32")
+        file.add(operator, [x, constant], [y], options=f"{operator.title()}Options")
+        signature = schema.SignatureDefT()
+        signature.signatureKey, signature.subgraphIndex = key, index
+        signature.inputs, signature.outputs = [schema.TensorMapT()], [schema.TensorMapT()]
+        for names, name, tensor in ((signature.inputs, "x", x), (signature.outputs, "y", y)):
+            names[0].name, names[0].tensorIndex = name, tensor
+        file.model.signatureDefs.append(signature)
+    return file.content()
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_a_signature_is_chosen_by_its_name(name: str) -> None:
+    content, x = two_signatures(), np.array([1, 4], np.float32)
+    model = crosschip.load(content, signature=name)
+    assert list(model.inputs) == ["x"]
+    interpreter = Interpreter(model_content=content)
+    wanted = interpreter.get_signature_runner(name)(x=x)["y"]
+    with crosschip.compile(model, "reference", cache=False) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": x})["y"], wanted)
+
+
+def test_a_signature_that_is_missing_is_an_error_with_the_others() -> None:
+    with pytest.raises(InputError, match=r"'divide'; the file's signatures: 'add', 'multiply'"):
+        crosschip.load(two_signatures(), signature="divide")
+    with pytest.raises(InputError, match=r"signature is for \.tflite files"):
+        crosschip.load(helper.make_model(helper.make_graph([], "g", [], [])), signature="add")
 
 
 def test_a_subgraph_that_is_missing_is_named() -> None:

@@ -18,19 +18,19 @@ from crosschip.importers.tflite.tensors import (
     is_complex,
 )
 from crosschip.importers.tflite.variable_uses import VariableUses, add_uses
-from crosschip.ir import Builder, Model, ModelFileError, UnsupportedError
+from crosschip.ir import Builder, InputError, Model, ModelFileError, UnsupportedError
 from crosschip.ir.files import DataFile
 
 _VERSION = 3
 
 
-def load_model(source: Path | bytes) -> Model:
+def load_model(source: Path | bytes, signature: str | None = None) -> Model:
     """Import a model from a file or its content; see `crosschip.importers.tflite.load`."""
     where = str(source) if isinstance(source, Path) else "the model in memory"
     file, data = read_file(source, where)
     name = source.stem if isinstance(source, Path) else file.subgraphs[0].name or "model"
     with located(where):
-        return _import(file, TensorReader(file, data), name)
+        return _import(file, TensorReader(file, data), name, _signature(file, signature))
 
 
 def read_file(source: Path | bytes, where: str) -> tuple[File, memoryview]:
@@ -57,21 +57,22 @@ def read_file(source: Path | bytes, where: str) -> tuple[File, memoryview]:
     return file, memoryview(data)
 
 
-def _import(file: File, reader: TensorReader, name: str) -> Model:
-    """Import the first subgraph, and those that it calls."""
+def _import(file: File, reader: TensorReader, name: str, signature: SignatureDef | None) -> Model:
+    """Import the subgraph of a signature, or else the first one, and those that it calls."""
     operation_names: set[str] = set()
     shared = Shared(file, reader, operation_names)
-    main = file.subgraphs[0]
-    # Subgraphs that only composites and other signatures need are not imported.
-    TABLE.check("subgraph 0", [shared.code(operator)[0] for operator in main.operators])
+    index = 0 if signature is None else signature.subgraph_index
+    main = shared.subgraph(index)
+    # Subgraphs that only other signatures need are not imported.
+    types = [shared.code(operator)[0] for operator in main.operators]
+    TABLE.check(f"subgraph {index}", types)
     if main.outputs is None or not len(main.outputs):
         raise ModelFileError("has no outputs; export or download it again")
     builder = Builder(name, used_names=operation_names)
     uses = VariableUses()
-    add_uses(uses, shared, 0, {})
+    add_uses(uses, shared, index, {})
     state = State(builder, frozenset(uses.assigned))
-    subgraph = Subgraph(shared, 0, builder, state)
-    signature = main_signature(file)
+    subgraph = Subgraph(shared, index, builder, state)
     inputs = _names(subgraph, subgraph.inputs, signature.inputs if signature else ())
     arguments = []
     for index, input_name in zip(subgraph.inputs, inputs, strict=True):
@@ -97,6 +98,21 @@ def main_signature(file: File) -> SignatureDef | None:
         if signature.subgraph_index == 0:
             return signature
     return None
+
+
+def _signature(file: File, name: str | None) -> SignatureDef | None:
+    """Return the signature of a name; without one that of the first subgraph, if it has one.
+
+    Raises:
+        InputError: the file has no signature of the name.
+    """
+    if name is None:
+        return main_signature(file)
+    for signature in file.signature_defs:
+        if signature.signature_key == name:
+            return signature
+    names = ", ".join(repr(each.signature_key) for each in file.signature_defs) or "none"
+    raise InputError(f"no signature is called {name!r}; the file's signatures: {names}")
 
 
 def _names(subgraph: Subgraph, indices: Sequence[int], signature: Sequence[TensorMap]) -> list[str]:
