@@ -97,6 +97,7 @@ class Node:
         "input_indices",
         "inputs",
         "names",
+        "output_indices",
         "outputs",
         "subgraph",
         "type",
@@ -112,6 +113,7 @@ class Node:
         inputs: Sequence[Operand | Resource | None],
         input_indices: Sequence[int],
         outputs: Sequence[TensorType | None],
+        output_indices: Sequence[int],
         builder: Builder,
         names: Iterator[str],
         subgraph: Subgraph,
@@ -122,6 +124,7 @@ class Node:
         self.inputs = inputs
         self.input_indices = input_indices
         self.outputs = outputs
+        self.output_indices = output_indices
         self.names = names
         self.subgraph = subgraph
         self._options = options
@@ -144,6 +147,11 @@ class Node:
         if isinstance(operand, Resource):
             raise ModelError(f"input {index} is a handle of {operand.key!r}, but must be a tensor")
         return operand
+
+    def values(self, first: int = 0) -> list[Operand | Resource]:
+        """Return the tensors and the handles from an input on."""
+        inputs = self.inputs[first:]
+        return [self[first + n] if each is None else each for n, each in enumerate(inputs)]
 
     def all_inputs(self) -> list[Operand]:
         """Return all inputs of a variadic operator, at least one."""

@@ -17,6 +17,7 @@ from crosschip.flatbuffer.schemas.tflite.options import RandomOptions
 from crosschip.flatbuffer.schemas.tflite.stablehlo_options import StablehloRngBitGeneratorOptions
 from crosschip.importers.facts import size_of, static_shape_of
 from crosschip.importers.tflite.node import Node, imports
+from crosschip.importers.tflite.variable_uses import generator_key
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Mul, Sub
@@ -155,8 +156,8 @@ def _draw(node: Node, count: int, block: int, reserved: int = 0) -> list[Operand
     """
     options, blocks = node.options(RandomOptions), -(-count // block)
     spend(bytes=8 * count)
-    key = f"{next(node.names)}/generator"
-    start = node.subgraph.advance(key, reserved or blocks)
+    key = generator_key(node.subgraph.index, node.subgraph.name(node.output_indices[0]))
+    start = node.subgraph.variables.advance(key, reserved or blocks)
     counter = node.add(Add, node.add(Reshape, start, (1,)), np.arange(blocks, dtype=np.int64))
     low = node.add(BitwiseAnd, counter, _word(_MASK))
     high = node.add(Div, counter, _word(2**32))

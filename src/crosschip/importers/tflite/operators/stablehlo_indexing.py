@@ -60,12 +60,12 @@ def gather(node: Node) -> Operand:
     spread = node.add(Unsqueeze, starts, axes=tuple(range(batch, batch + len(mapped))))
     gathered = node.add(GatherND, part, node.add(Add, spread, node.constant(grid)))
     axes = [*mapped, *rest]
-    kept = [batch + axes.index(axis) for axis in range(rank) if axis not in collapsed]
+    remaining_axes = [batch + axes.index(axis) for axis in range(rank) if axis not in collapsed]
     ones = [batch + axes.index(axis) for axis in collapsed]
     batches = iter(range(batch))
     order = [
-        kept[offsets.index(axis)] if axis in offsets else next(batches)
-        for axis in range(batch + len(kept))
+        remaining_axes[offsets.index(axis)] if axis in offsets else next(batches)
+        for axis in range(batch + len(remaining_axes))
     ]
     moved = node.add(Transpose, gathered, (*order, *ones))
     shape = shape_of(moved)[: len(order)]
