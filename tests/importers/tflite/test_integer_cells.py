@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -12,7 +14,7 @@ import crosschip
 from crosschip.ir import Array
 
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS, _RUNS = 3, 200, 30, 5
-_CELLS = [name for name in LAYERS if name in ("SVDF (quantized)", "LSTM (quantized)")]
+_CELLS = [name for name in LAYERS if re.fullmatch(r".*(LSTM|SVDF) \(quantized\)", name)]
 
 
 def _runs(case: Case, draw: Draw) -> tuple[list[Array], list[Array]]:

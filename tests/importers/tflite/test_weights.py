@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
+from tests.importers.tflite.layer_cases import PatchedCase
 from tests.importers.tflite.single_operator import Case, Draw, LiteRT, Tensor, options
 
 import crosschip
@@ -24,24 +23,6 @@ def litert() -> Iterator[LiteRT]:
     engine = LiteRT()
     yield engine
     engine.close()
-
-
-def _unchanged(model: Any) -> None:
-    """Leave a file as it is."""
-
-
-@dataclass(frozen=True)
-class PatchedCase(Case):
-    """A file with one operator whose content is changed before it is written."""
-
-    patch: Callable[[Any], None] = _unchanged
-
-    def file(self) -> bytes:
-        model = schema.ModelT.InitFromPackedBuf(super().file())
-        self.patch(model)
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(model.Pack(builder), b"TFL3")
-        return bytes(builder.Output())
 
 
 def _blockwise(draw: Draw) -> Case:

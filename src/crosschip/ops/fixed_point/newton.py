@@ -10,15 +10,30 @@ from crosschip.ops.fixed_point.rescaling import Factor, high_product, shifted_ri
 _GREATEST = (1 << 31) - 1
 
 
-def reciprocal(rest: Array) -> Array:
-    """Return `1 / (1 + rest)` by three steps of Newton's method, 31 bits after the binary point."""
-    total = rest + _GREATEST
+def reciprocal(rest: Array, bits: int = 31) -> Array:
+    """Return `1 / (1 + rest)`, from 0 to 1 with some bits after the binary point."""
+    return np.minimum(_inverse(rest, bits) << 1, (1 << bits) - 1)
+
+
+def complement_ratio(x: Array, bits: int) -> Array:
+    """Return `(1 - x) / (1 + x)`, from 0 to 1 with some bits after the binary point."""
+    return np.minimum((_inverse(x, bits) - (1 << (bits - 2))) << 2, (1 << bits) - 1)
+
+
+def _inverse(rest: Array, bits: int) -> Array:
+    """Return `2 / (1 + rest)` by three steps of Newton's method, 2 bits less after the point."""
+    total = rest + (1 << bits) - 1
     half = (total + np.where(total >= 0, 1, -1)) // 2
-    x = 1515870810 + high_product(half, -1010580540)
+    x = narrow(1515870810, bits) + high_product(half, narrow(-1010580540, bits), bits)
     for _ in range(3):
-        error = (1 << 29) - high_product(half, x)
-        x = x + (high_product(x, error) << 2)
-    return np.minimum(x << 1, _GREATEST)
+        error = (1 << (bits - 2)) - high_product(half, x, bits)
+        x = x + (high_product(x, error, bits) << 2)
+    return x
+
+
+def narrow(constant: int, bits: int) -> Array:
+    """Return a constant of 31 bits rounded to fewer bits."""
+    return shifted_right(np.int64(constant), 31 - bits)
 
 
 def inverse_square_root(integers: Array) -> Factor:

@@ -60,6 +60,17 @@ def fully_connected(
     return offset(operation, half_away(sums * by).astype(np.int64))
 
 
+@fixed_point(FullyConnected, {ElementType.INT32})
+def cell_product(
+    operation: FullyConnected, input: Array, weight: Array, bias: Array | None = None
+) -> Array:
+    """Rescale sums of the cell of a recurrent network, by factors that are float32."""
+    scales = np.array(quantization_of(operation, "weight").scale, np.float32)
+    by = factor(scale_of(operation, "input") * scales / scale_of(operation))
+    sums = _sums(operation, input=input, weight=weight, bias=bias).astype(np.int64)
+    return offset(operation, rescaled(wrapped(sums), by))
+
+
 @fixed_point(MatMul, {ElementType.INT8, ElementType.INT16})
 def matrix_product(operation: MatMul, x: Array, y: Array) -> Array:
     product = np.float64(scale_of(operation, "x") * scale_of(operation, "y"))
