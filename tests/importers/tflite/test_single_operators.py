@@ -44,9 +44,13 @@ def _difference(expected: Array, actual: Array, steps: int) -> str:
 
 
 def _initial_state(model: crosschip.Model) -> dict[str, Array]:
-    """Zeros for the inputs that stand for variables."""
+    """Zeros for the inputs that stand for variables; the zero points of quantized ones."""
     return {
-        name: np.zeros(operand.type.static_shape or (), operand.type.element_type.dtype)
+        name: np.full(
+            operand.type.static_shape or (),
+            operand.type.quantization.zero_point[0] if operand.type.quantization else 0,
+            operand.type.element_type.dtype,
+        )
         for name, operand in model.inputs.items()
         if name.startswith("past.")
     }

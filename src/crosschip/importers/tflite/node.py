@@ -85,6 +85,7 @@ class Node:
         version: the version of the operator.
         inputs: the operands; `None` for omitted ones. Quantized ones represent reals.
         outputs: the types that the file declares for the outputs; `None` for handles.
+        intermediates: the types that the file declares for tensors within the operator.
         custom_options: the bytes of a custom operator's options.
         names: an iterator over names for the operations.
         subgraph: the subgraph, which imports others and has the variables.
@@ -96,6 +97,7 @@ class Node:
         "custom_options",
         "input_indices",
         "inputs",
+        "intermediates",
         "names",
         "outputs",
         "subgraph",
@@ -112,6 +114,7 @@ class Node:
         inputs: Sequence[Operand | Resource | None],
         input_indices: Sequence[int],
         outputs: Sequence[TensorType | None],
+        intermediates: Sequence[TensorType],
         builder: Builder,
         names: Iterator[str],
         subgraph: Subgraph,
@@ -122,6 +125,7 @@ class Node:
         self.inputs = inputs
         self.input_indices = input_indices
         self.outputs = outputs
+        self.intermediates = intermediates
         self.names = names
         self.subgraph = subgraph
         self._options = options

@@ -352,6 +352,9 @@ class Subgraph:
             inputs=[None if index < 0 else self._value(index) for index in inputs],
             input_indices=inputs,
             outputs=[self._declared(index) for index in outputs],
+            intermediates=[
+                declared_type(self.tensor(index)) for index in _indices(operator.intermediates)
+            ],
             builder=self._builder,
             names=self.shared.names(stem),
             subgraph=self,
