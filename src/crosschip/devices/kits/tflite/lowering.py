@@ -138,11 +138,11 @@ _BEFORE: tuple[Pass, ...] = (
     FuseStoredMeans(),
     SignedBytes(),
     FuseQuantized(supports),
-    RealConstants(),
 )
 """The passes to standard operations in the types of TensorFlow Lite's kernels, in order."""
 
 _AFTER: tuple[Pass, ...] = (
+    RealConstants(),
     FoldConstants(),
     ConvertBranches(),
     Convert(images),

@@ -59,7 +59,7 @@ _OPTIONS: Mapping[str, str] = {
 
 _WITHOUT_OPTIONS = frozenset(
     {
-        *("RELU", "RELU6", "RELU_N1_TO_1", "LOGISTIC", "TANH", "FLOOR", "CEIL", "ROUND", "LOG"),
+        *("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "LOGISTIC", "TANH", "FLOOR", "CEIL", "ROUND", "LOG"),
         *("SQRT", "RSQRT", "SIN", "PRELU", "ELU", "SQUARED_DIFFERENCE"),
     }
 )

@@ -9,6 +9,7 @@ from crosschip.devices.kits.tflite.converters.table import (
     ANY_BYTES,
     ARITHMETIC,
     SINGLE,
+    UNSIGNED,
     WORDS,
     binary_forms,
     converts,
@@ -23,8 +24,7 @@ from crosschip.devices.kits.tflite.converters.table import (
 )
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal
-from crosschip.hal.converters import Scheme
-from crosschip.ir import ElementType, Operand, Quantization
+from crosschip.ir import ElementType, Operand
 from crosschip.mapping.channels_last import transpose
 from crosschip.ops.standard.activation import (
     AlongAxis,
@@ -90,20 +90,20 @@ converts(Mod, types=ARITHMETIC, limit=_divisor_limit)(same("FLOOR_MOD"))
 
 converts(Relu, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU"))
 converts(Relu6, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU6"))
-_SHARES = fixed_output(Quantization((2**-8,), (-128,)), Quantization((2**-15,)))
+_SHARES = fixed_output(2**-8, -128)
 """The limit on outputs from 0 to 1."""
 
-converts(Sigmoid, limit=_SHARES, quantized=unary_forms(ACTIVATION, WORDS))(same("LOGISTIC"))
+converts(Sigmoid, limit=_SHARES, quantized=unary_forms(ANY_BYTES, WORDS))(same("LOGISTIC"))
 
 
 def _alpha_limit(op: Elu) -> Refusal | None:
     return None if op.alpha == 1 else Refusal("alpha", f"{op.alpha:g}, must be 1")
 
 
-converts(Elu, limit=_alpha_limit)(same("ELU"))
+converts(Elu, limit=_alpha_limit, quantized=unary_forms(ACTIVATION))(same("ELU"))
 
 
-@converts(Gelu)
+@converts(Gelu, quantized=unary_forms(ANY_BYTES))
 def gelu(g: Graph, op: Gelu) -> Operand:
     return g.native("GELU", op.input, type=op.outputs[0].type, approximate=op.approximate)
 
@@ -118,7 +118,7 @@ def _hard_swish_limit(op: HardSwish) -> Refusal | None:
     return None if usual else Refusal("alpha", f"{op.alpha:g}, must be 1 / 6, and beta 0.5")
 
 
-@converts(HardSwish, limit=_hard_swish_limit, quantized=unary_forms(ACTIVATION))
+@converts(HardSwish, limit=_hard_swish_limit, quantized=unary_forms(ANY_BYTES))
 def hard_swish(g: Graph, op: HardSwish) -> Operand:
     return g.native("HARD_SWISH", op.input, type=op.outputs[0].type)
 
@@ -132,10 +132,10 @@ def hard_sigmoid(g: Graph, op: HardSigmoid) -> Operand:
     return g.add(Mul, steps, np.float32(1 / 6))
 
 
-_SLOPE = Scheme(frozenset({ElementType.INT8}))
-
-
-@converts(PRelu, quantized=[{"input": ACTIVATION, "slope": _SLOPE, "output": ACTIVATION}])
+@converts(
+    PRelu,
+    quantized=[{"input": each, "slope": each, "output": each} for each in (ACTIVATION, UNSIGNED)],
+)
 def prelu(g: Graph, op: PRelu) -> Operand:
     slope, rank = op.slope, rank_of(op.input)
     if rank_of(slope) == 1 and rank > 2:
@@ -144,11 +144,11 @@ def prelu(g: Graph, op: PRelu) -> Operand:
     return g.native("PRELU", op.input, slope, type=op.outputs[0].type)
 
 
-@converts(Softmax, limit=_SHARES, quantized=unary_forms(ACTIVATION, WORDS))
+@converts(Softmax, limit=_SHARES, quantized=unary_forms(ANY_BYTES, WORDS))
 @converts(
     LogSoftmax,
-    limit=fixed_output(Quantization((2**-4,), (127,))),
-    quantized=unary_forms(ACTIVATION),
+    limit=fixed_output(2**-4, 127),
+    quantized=unary_forms(ANY_BYTES),
 )
 def softmax(g: Graph, op: AlongAxis) -> Operand:
     rank = rank_of(op.input)
@@ -160,7 +160,12 @@ def softmax(g: Graph, op: AlongAxis) -> Operand:
     return transpose(g, output, [perm.index(a) for a in range(rank)])
 
 
-_CLIPS = {(-1.0, 1.0): "RELU_N1_TO_1", (0.0, 6.0): "RELU6", (0.0, np.inf): "RELU"}
+_CLIPS = {
+    (-1.0, 1.0): "RELU_N1_TO_1",
+    (0.0, 1.0): "RELU_0_TO_1",
+    (0.0, 6.0): "RELU6",
+    (0.0, np.inf): "RELU",
+}
 
 
 def _clip_limit(op: Clip) -> Refusal | None:

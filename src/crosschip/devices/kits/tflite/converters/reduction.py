@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.devices.kits.tflite.converters.table import (
-    ACTIVATION,
+    ANY_BYTES,
     ARITHMETIC,
     INDICES,
     SINGLE,
@@ -46,7 +46,7 @@ def axes_of(op: Reduction) -> list[int]:
     return [axis % rank for axis in op.axes or range(rank)]
 
 
-@converts(ReduceMean, nonempty=True, quantized=unary_forms(ACTIVATION))
+@converts(ReduceMean, nonempty=True, quantized=unary_forms(ANY_BYTES, WORDS))
 @converts(ReduceSum, ReduceProd, types=ARITHMETIC, nonempty=True)
 @converts(
     ReduceMax,
@@ -54,7 +54,7 @@ def axes_of(op: Reduction) -> list[int]:
     types=ARITHMETIC,
     nonempty=True,
     limit=same_quantization,
-    quantized=unary_forms(ACTIVATION, WORDS),
+    quantized=unary_forms(ANY_BYTES, WORDS),
 )
 @converts(ReduceAll, ReduceAny, types=BOOLEANS, nonempty=True)
 def reduce(g: Graph, op: Reduction) -> Operand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.devices.kits.tflite.converters.table import (
-    ACTIVATION,
+    ANY_BYTES,
     BYTES,
     SINGLE,
     WORDS,
@@ -33,7 +33,7 @@ def _linear_limit(op: ResizeLinear) -> Refusal | None:
 
 
 @converts_images(
-    ResizeLinear, limit=_linear_limit, nonempty=True, quantized=unary_forms(ACTIVATION, WORDS)
+    ResizeLinear, limit=_linear_limit, nonempty=True, quantized=unary_forms(ANY_BYTES, WORDS)
 )
 def resize_linear(g: Graph, op: ResizeLinear) -> Operand:
     options = _linear_options(op)

@@ -38,6 +38,7 @@ converts = converters.converts
 converts_images = images.converts
 
 ACTIVATION = Scheme(frozenset({ElementType.INT8}))
+UNSIGNED = Scheme(frozenset({ElementType.UINT8}))
 WORDS = Scheme(frozenset({ElementType.INT16}), symmetric=True)
 ANY_BYTES = Scheme(BYTES)
 
@@ -53,19 +54,24 @@ def binary_forms(*schemes: Scheme) -> Sequence[Form]:
 
 
 def fixed_output(
-    bytes_: Quantization, words: Quantization | None = None
+    scale: float, zero_point: int = 0, words: float = 2**-15
 ) -> Callable[[Operator], Refusal | None]:
     """Return the limit on the output of an operator whose kernel has one quantization of it.
 
     Args:
-        bytes_: the quantization of int8.
-        words: that of int16.
+        scale: that of bytes.
+        zero_point: that of int8; that of uint8 is 128 more.
+        words: the scale of int16.
     """
+    required = {
+        ElementType.INT8: Quantization((scale,), (zero_point,)),
+        ElementType.UINT8: Quantization((scale,), (zero_point + 128,)),
+        ElementType.INT16: Quantization((words,)),
+    }
 
     def limit(op: Operator) -> Refusal | None:
         type_ = op.outputs[0].type
-        required = words if type_.element_type is ElementType.INT16 else bytes_
-        if type_.quantization in (None, required):
+        if type_.quantization in (None, required.get(type_.element_type)):
             return None
         return Refusal("output", f"is quantized as {type_}", Rule.QUANTIZATION)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from crosschip.devices.kits.tflite.converters.table import (
     ACTIVATION,
+    ANY_BYTES,
     SINGLE,
     WORDS,
     converts,
@@ -15,7 +16,7 @@ from crosschip.devices.kits.tflite.converters.table import (
     unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
-from crosschip.ir import ElementType, Operand, Quantization
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.activation import Tanh
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul
 from crosschip.ops.standard.unary import (
@@ -40,12 +41,12 @@ _SIGNED = SINGLE | {ElementType.INT32}
 
 converts(Abs, types=_SIGNED, quantized=unary_forms(ACTIVATION, WORDS))(same("ABS"))
 converts(Neg, types=SINGLE | {ElementType.INT32, ElementType.INT64})(same("NEG"))
-converts(Exp)(same("EXP"))
-converts(Log)(same("LOG"))
+converts(Exp, quantized=unary_forms(ACTIVATION, WORDS))(same("EXP"))
+converts(Log, quantized=unary_forms(ACTIVATION, WORDS))(same("LOG"))
 converts(Sin)(same("SIN"))
 converts(Cos)(same("COS"))
 converts(Sqrt)(same("SQRT"))
-converts(Rsqrt)(same("RSQRT"))
+converts(Rsqrt, quantized=unary_forms(ACTIVATION))(same("RSQRT"))
 converts(Square)(same("SQUARE"))
 converts(Floor)(same("FLOOR"))
 converts(Ceil)(same("CEIL"))
@@ -53,8 +54,8 @@ converts(Round)(same("ROUND"))
 converts(Sign)(same("SIGN"))
 converts(
     Tanh,
-    limit=fixed_output(Quantization((2**-7,)), Quantization((2**-15,))),
-    quantized=unary_forms(ACTIVATION, WORDS),
+    limit=fixed_output(2**-7),
+    quantized=unary_forms(ANY_BYTES, WORDS),
 )(same("TANH"))
 
 
