@@ -403,7 +403,7 @@ class Subgraph:
             outputs=[self._declared(index) for index in outputs],
             output_indices=outputs,
             intermediates=[
-                declared_type(self.tensor(index)) for index in _indices(operator.intermediates)
+                declared_type(self.tensor(index)) for index in indices(operator.intermediates)
             ],
             builder=self._builder,
             names=self.shared.names(stem),
