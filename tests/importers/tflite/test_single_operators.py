@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.importers.tflite.custom_cases import CUSTOM
 from tests.importers.tflite.integer_cases import INTEGERS
 from tests.importers.tflite.layer_cases import LAYERS
 from tests.importers.tflite.lookup_cases import LOOKUPS
@@ -20,7 +21,7 @@ from crosschip.ir import Array
 
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 3, 270, 40
 _TOLERANCE = 2e-5
-_ALL = [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
+_ALL = [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO, *CUSTOM]
 
 
 @pytest.fixture(scope="module")
