@@ -90,7 +90,7 @@ def scatter(node: Node) -> Operand:
     sizes = [1 if axis < 0 else update_shape[axis] for axis in axes]
     starts = _index_vectors(node, node[1], options.index_vector_dim)
     mapped = integers(options.scatter_dims_to_operand_dims)
-    numbers = _element_numbers(node, _positions(node, starts, mapped, sizes), shape)
+    numbers = element_numbers(node, _positions(node, starts, mapped, sizes), shape)
     # As the updates, whose order decides which of two for one element is last.
     axes = [*(axis for axis in range(len(update_shape)) if axis not in window_axes), *axes]
     order = [axes.index(axis) for axis in range(len(update_shape))]
@@ -108,7 +108,7 @@ def scatter(node: Node) -> Operand:
     return node.add(Reshape, remaining, shape)
 
 
-def _element_numbers(node: Node, positions: Operand, shape: Sequence[int]) -> Operand:
+def element_numbers(node: Node, positions: Operand, shape: Sequence[int]) -> Operand:
     """Return the number of each position in row-major order; outside a shape, one beyond all."""
     limits, zero = np.array(shape, np.int64), np.zeros((), np.int64)
     inside = node.add(
