@@ -17,10 +17,8 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Annotated
 
+from tests.importers.tflite.all_cases import NAMES
 from tests.importers.tflite.comparison import Verdict, compare, litert_calls
-from tests.importers.tflite.integer_cases import INTEGERS
-from tests.importers.tflite.layer_cases import LAYERS
-from tests.importers.tflite.operator_cases import OPERATORS
 from tests.importers.tflite.single_operator import CASES, Draw, LiteRT
 
 from benchmarks.engines import available
@@ -30,7 +28,6 @@ DOCUMENT = "coverage"
 FILES, QUICK_FILES = 20_000, 500
 REQUIREMENT = "no file is wrong"
 
-_NAMES = (*OPERATORS, *INTEGERS, *LAYERS)
 _ENGINES = ("xla", "openvino", "onnxruntime")
 
 
@@ -53,12 +50,12 @@ class Files(Row):
 
 def measure(*, quick: bool) -> Iterator[Files]:
     """All operators on all devices, in two processes."""
-    count = -(-(QUICK_FILES if quick else FILES) // len(_NAMES))
+    count = -(-(QUICK_FILES if quick else FILES) // len(NAMES))
     devices = available()
     lists = {device: [device] for device in devices}
     lists["all"] = [device for device in _ENGINES if device in devices]
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        for rows in pool.map(partial(_measure, count, lists), _NAMES):
+        for rows in pool.map(partial(_measure, count, lists), NAMES):
             yield from rows
 
 

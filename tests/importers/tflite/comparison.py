@@ -84,9 +84,13 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
 
 
 def _inputs(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
-    """Return the arrays by name, and zeros for the inputs that stand for variables."""
+    """Return the arrays by name, and for variables zeros, or their zero points if quantized."""
     state = {
-        name: np.zeros(operand.type.static_shape or (), operand.type.element_type.dtype)
+        name: np.full(
+            operand.type.static_shape or (),
+            operand.type.quantization.zero_point[0] if operand.type.quantization else 0,
+            operand.type.element_type.dtype,
+        )
         for name, operand in model.inputs.items()
         if name.startswith("past.")
     }

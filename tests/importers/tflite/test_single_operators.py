@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from tests.importers.tflite.all_cases import NAMES
 from tests.importers.tflite.comparison import Verdict, compare, litert_calls
-from tests.importers.tflite.integer_cases import INTEGERS
-from tests.importers.tflite.layer_cases import LAYERS
-from tests.importers.tflite.operator_cases import OPERATORS
 from tests.importers.tflite.single_operator import CASES, Draw, LiteRT
 
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 3, 270, 40
@@ -36,13 +34,13 @@ def _check(litert: LiteRT, operator: str, seeds: range, *devices: str) -> Counte
     return verdicts
 
 
-@pytest.mark.parametrize("operator", [*OPERATORS, *INTEGERS, *LAYERS])
+@pytest.mark.parametrize("operator", NAMES)
 def test_the_reference_computes_what_litert_does(operator: str, litert: LiteRT) -> None:
     assert _check(litert, operator, range(_SEEDS), "reference")[Verdict.RIGHT]
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("operator", [*OPERATORS, *INTEGERS, *LAYERS])
+@pytest.mark.parametrize("operator", NAMES)
 def test_many_files_give_what_litert_does(operator: str, litert: LiteRT) -> None:
     verdicts = _check(litert, operator, range(_NIGHTLY_SEEDS), "reference")
     assert verdicts[Verdict.RIGHT] >= _NIGHTLY_SEEDS // 2
@@ -50,7 +48,7 @@ def test_many_files_give_what_litert_does(operator: str, litert: LiteRT) -> None
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino", "xla"])
-@pytest.mark.parametrize("operator", [*OPERATORS, *INTEGERS, *LAYERS])
+@pytest.mark.parametrize("operator", NAMES)
 def test_engines_compute_what_litert_does(operator: str, device: str, litert: LiteRT) -> None:
     verdicts = _check(litert, operator, range(_ENGINE_SEEDS), device, "reference")
     assert verdicts[Verdict.RIGHT] >= _ENGINE_SEEDS // 2

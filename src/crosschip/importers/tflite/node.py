@@ -85,6 +85,7 @@ class Node:
         version: the version of the operator.
         inputs: the operands; `None` for omitted ones. Quantized ones represent reals.
         outputs: the types that the file declares for the outputs; `None` for handles.
+        intermediates: the types that the file declares for tensors within the operator.
         custom_options: the bytes of a custom operator's options.
         names: an iterator over names for the operations.
         subgraph: the subgraph, which imports others and has the variables.
@@ -96,7 +97,9 @@ class Node:
         "custom_options",
         "input_indices",
         "inputs",
+        "intermediates",
         "names",
+        "output_indices",
         "outputs",
         "subgraph",
         "type",
@@ -112,6 +115,8 @@ class Node:
         inputs: Sequence[Operand | Resource | None],
         input_indices: Sequence[int],
         outputs: Sequence[TensorType | None],
+        output_indices: Sequence[int],
+        intermediates: Sequence[TensorType],
         builder: Builder,
         names: Iterator[str],
         subgraph: Subgraph,
@@ -122,6 +127,8 @@ class Node:
         self.inputs = inputs
         self.input_indices = input_indices
         self.outputs = outputs
+        self.output_indices = output_indices
+        self.intermediates = intermediates
         self.names = names
         self.subgraph = subgraph
         self._options = options
@@ -144,6 +151,11 @@ class Node:
         if isinstance(operand, Resource):
             raise ModelError(f"input {index} is a handle of {operand.key!r}, but must be a tensor")
         return operand
+
+    def values(self, first: int = 0) -> list[Operand | Resource]:
+        """Return the tensors and the handles from an input on."""
+        inputs = self.inputs[first:]
+        return [self[first + n] if each is None else each for n, each in enumerate(inputs)]
 
     def all_inputs(self) -> list[Operand]:
         """Return all inputs of a variadic operator, at least one."""

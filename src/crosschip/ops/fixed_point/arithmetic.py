@@ -9,15 +9,18 @@ import numpy as np
 from crosschip.ir import Array, ElementType
 from crosschip.ops.definition.kinds import Binary
 from crosschip.ops.fixed_point import INTEGERS, fixed_point
+from crosschip.ops.fixed_point.newton import bit_length, reciprocal
 from crosschip.ops.fixed_point.rescaling import (
+    Factor,
     centered,
     clamped,
     factor,
+    high_product,
     offset,
     rescaled,
     scale_of,
 )
-from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, SquaredDifference, Sub
+from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, SquaredDifference, Sub
 
 
 @fixed_point(Add, INTEGERS)
@@ -52,6 +55,23 @@ def mul(operation: Mul, input0: Array, input1: Array) -> Array:
     scale = scale_of(operation, "input0") * scale_of(operation, "input1") / scale_of(operation)
     products = centered(operation, "input0", input0) * centered(operation, "input1", input1)
     return offset(operation, rescaled(products, factor(scale)))
+
+
+@fixed_point(Div, INTEGERS)
+def div(operation: Div, input0: Array, input1: Array) -> Array:
+    """Multiply by reciprocals, with as many bits as fit; divisors that are 0 count as 1."""
+    divisor = centered(operation, "input1", input1)
+    dividend = centered(operation, "input0", input0) * np.where(divisor < 0, -1, 1)
+    divisor = np.maximum(np.abs(divisor), 1)
+    size = bit_length(divisor)
+    inverse = reciprocal((divisor << (32 - size)) - (1 << 31))
+    room = 31 - bit_length(np.where(dividend < 0, ~dividend, dividend))
+    quotient = high_product(dividend << room, inverse)
+    by = factor(
+        scale_of(operation, "input0") / (scale_of(operation, "input1") * scale_of(operation))
+    )
+    shift = by.shift - (size - 1) - room
+    return offset(operation, rescaled(quotient, Factor(by.multiplier, shift)))
 
 
 @fixed_point(SquaredDifference, {ElementType.INT8})

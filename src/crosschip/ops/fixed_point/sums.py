@@ -26,11 +26,12 @@ from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 
 
-@fixed_point(Conv2D, INTEGERS)
+@fixed_point(Conv2D, INTEGERS | {ElementType.INT32})
 @fixed_point(Conv2DTranspose, INTEGERS)
 def convolution(
     operation: Conv2D | Conv2DTranspose, input: Array, filter: Array, bias: Array | None = None
 ) -> Array:
+    """Rescale sums per channel; those of int32 are of SVDF, whose factors are float32."""
     scales = np.array(quantization_of(operation, "filter").scale, np.float32)
     unit = scale_of(operation, "input")
     products = (
@@ -39,6 +40,8 @@ def convolution(
         else np.float64(unit) * scales.astype(np.float64)
     )
     by = factor(products / np.float64(scale_of(operation)))
+    if operation.input.type.element_type is ElementType.INT32:
+        by = factor(unit * scales / scale_of(operation))
     along = Factor(by.multiplier.reshape(-1, 1, 1), by.shift.reshape(-1, 1, 1))
     sums = _sums(operation, input=input, filter=filter, bias=bias).astype(np.int64)
     if operation.input.type.element_type is ElementType.INT16:
@@ -55,6 +58,17 @@ def fully_connected(
     by = np.float64(scale_of(operation, "input")) * scales / np.float64(scale_of(operation))
     sums = _sums(operation, input=input, weight=weight, bias=bias)
     return offset(operation, half_away(sums * by).astype(np.int64))
+
+
+@fixed_point(FullyConnected, {ElementType.INT32})
+def cell_product(
+    operation: FullyConnected, input: Array, weight: Array, bias: Array | None = None
+) -> Array:
+    """Rescale sums of the cell of a recurrent network, by factors that are float32."""
+    scales = np.array(quantization_of(operation, "weight").scale, np.float32)
+    by = factor(scale_of(operation, "input") * scales / scale_of(operation))
+    sums = _sums(operation, input=input, weight=weight, bias=bias).astype(np.int64)
+    return offset(operation, rescaled(wrapped(sums), by))
 
 
 @fixed_point(MatMul, {ElementType.INT8, ElementType.INT16})
