@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from crosschip.devices.kits.tosa.block import Value
-from crosschip.devices.kits.tosa.converters.convolution import result_of
+from crosschip.devices.kits.tosa.converters.convolution import (
+    bias_of,
+    convolve_transposed,
+    explicit,
+    image_of,
+    result_of,
+)
 from crosschip.devices.kits.tosa.converters.pooling import window_sums
 from crosschip.devices.kits.tosa.converters.quantized import (
     FILTERED,
@@ -28,7 +34,7 @@ from crosschip.devices.kits.tosa.converters.quantized import (
 )
 from crosschip.devices.kits.tosa.converters.table import quantized, shape_of
 from crosschip.devices.kits.tosa.graph import Graph
-from crosschip.devices.kits.tosa.integers import BYTES, steps
+from crosschip.devices.kits.tosa.integers import BYTE_TYPES, BYTES, bytes_of, steps
 from crosschip.devices.kits.tosa.rescaling import (
     clamp_integers,
     divide_away,
@@ -39,6 +45,7 @@ from crosschip.devices.kits.tosa.rescaling import (
     shift_right,
 )
 from crosschip.flatbuffer.schemas.tosa import DType, Op
+from crosschip.hal.converters import Scheme
 from crosschip.ir import Arithmetic, ElementType
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.fixed_point.activation import slope_factors, softmax_powers
@@ -53,7 +60,7 @@ from crosschip.ops.fixed_point.resizing import BITS, neighbours
 from crosschip.ops.fixed_point.sums import convolution_factor, layer_factors, product_factor
 from crosschip.ops.standard.activation import PRelu, Softmax
 from crosschip.ops.standard.arithmetic import Add, Mul, SquaredDifference, Sub
-from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.pooling import AveragePool2D
 from crosschip.ops.standard.reduction import ReduceMean, ReduceSum
@@ -70,6 +77,19 @@ def _is_int8(op: Any) -> bool:
 def conv(g: Graph, op: Conv2D) -> Value:
     sums = rescale_twice(g, convolution_sums(g, op), convolution_factor(op))
     return result_of(g, offset(g, op, sums))
+
+
+@fixed_point(
+    Conv2DTranspose,
+    form={**FILTERED, "filter": Scheme(BYTE_TYPES, axis=1)},
+    limit=lambda op: explicit(op) is None and sums_fit(op),
+)
+def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
+    (image, zero), (filters, filter_zero) = bytes_of(g, op.input), bytes_of(g, op.filter)
+    bias = bias_of(g, op.bias, DType.INT32)
+    zeros = (zero, filter_zero)
+    sums = convolve_transposed(g, op, image_of(g, image), filters, bias, zeros)
+    return result_of(g, offset(g, op, rescale_twice(g, sums, convolution_factor(op))))
 
 
 @fixed_point(FullyConnected, form=LAYERED, limit=sums_fit)

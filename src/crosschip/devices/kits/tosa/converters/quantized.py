@@ -28,7 +28,7 @@ from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Model, Operand, TensorType
 from crosschip.ops.standard import activation, arithmetic, unary
-from crosschip.ops.standard.convolution import Conv, Conv2D, Conv3D
+from crosschip.ops.standard.convolution import Conv, Conv2D, Conv2DTranspose, Conv3D
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.quantization import Quantize
@@ -68,8 +68,8 @@ _MAX_PRODUCT = 255 * 255
 
 def sums_fit(op: Any) -> bool:
     """Return whether sums of products of bytes, with the bias, are certainly int32."""
-    if isinstance(op, Conv):
-        terms = prod(shape_of(op.filter)[1:])
+    if isinstance(op, Conv | Conv2DTranspose):
+        terms = prod(shape_of(op.filter)) // shape_of(op.outputs[0])[1]
     elif isinstance(op, FullyConnected):
         terms = shape_of(op.weight)[1]
     else:
