@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import crosschip
-from benchmarks.subject import Column, Row
 from corpus.__main__ import entries
 from corpus.entry import Entry
 from corpus.expected import ask, path_of, read
 from corpus.judging import difference
 from corpus.reading import inputs_of
+
+import crosschip
+from benchmarks.subject import Column, Row
 from crosschip.exporters import export, exporters
 from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Array, Error, Model

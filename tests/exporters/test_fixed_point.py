@@ -7,13 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from tests.importers.tflite.integer_cases import INTEGERS
-from tests.importers.tflite.layer_cases import LAYERS
-from tests.importers.tflite.operator_cases import OPERATORS
 from tests.importers.tflite.single_operator import CASES, Case, Draw, LiteRT
 
 import crosschip
-from crosschip.exporters import Exporter, tflite
+from crosschip.exporters import Exporter
 from crosschip.hal import CompileError
 from crosschip.passes import simplify
 

@@ -62,11 +62,17 @@ def _chain(last: Operation, rewriter: Rewriter) -> Sequence[Operation]:
         if not rewriter.used_once(source):
             return ()
     means = [each for each in chain if isinstance(each, AveragePool2D)]
-    given, stored = (o.type.quantization for o in (chain[0].inputs[0], chain[0].outputs[0]) if o)
-    if len(means) != 1 or given != last.outputs[0].type.quantization or given is None:
+    input_quantization, stored = (
+        o.type.quantization for o in (chain[0].inputs[0], chain[0].outputs[0]) if o
+    )
+    if (
+        len(means) != 1
+        or input_quantization != last.outputs[0].type.quantization
+        or input_quantization is None
+    ):
         return ()
     is_plain = _is_unit(stored) and _is_unit(means[0].outputs[0].type.quantization)
-    return chain if is_plain and given.axis is None else ()
+    return chain if is_plain and input_quantization.axis is None else ()
 
 
 def _is_unit(quantization: Quantization | None) -> bool:
@@ -78,7 +84,7 @@ def _is_unit(quantization: Quantization | None) -> bool:
 
 def _quantized(source: Operand | None, inner: Sequence[Operation]) -> list[Operation]:
     """Return the operations on integers with the quantization of the source."""
-    quantization = source and source.type.quantization
+    quantization = None if source is None else source.type.quantization
     assert quantization is not None, "the chain is quantized"
     fixed = replace(quantization, arithmetic=Arithmetic.FIXED_POINT)
     parts: list[Operation] = []

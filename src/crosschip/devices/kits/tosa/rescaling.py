@@ -124,6 +124,8 @@ def _multiply(
     multipliers: Sequence[Multiplier],
     mode: RoundingMode = RoundingMode.SINGLE_ROUND,
 ) -> Value:
+    if any(multiplier.shift < 32 for multiplier in multipliers):
+        sums = _within_range(g, sums, multipliers)
     numbers = np.array([multiplier.multiplier for multiplier in multipliers], np.int32)
     shifts = np.array([multiplier.shift for multiplier in multipliers], np.int8)
     zero = g.zero(DType.INT32)
@@ -145,6 +147,13 @@ def _multiply(
         input_unsigned=False,
         output_unsigned=False,
     )
+
+
+def _within_range(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> Value:
+    """Limit sums to those of results within int32, of which only such are defined."""
+    bounds = [2 ** (min(multiplier.shift, 32) - 1) for multiplier in multipliers]
+    most, least = _row(g, [bound - 1 for bound in bounds], sums), [-bound for bound in bounds]
+    return g.binary(Op.MAXIMUM, g.binary(Op.MINIMUM, sums, most), _row(g, least, sums))
 
 
 def _ties_to_even(

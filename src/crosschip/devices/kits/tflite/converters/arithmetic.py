@@ -27,7 +27,6 @@ from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand
 from crosschip.mapping.channels_last import transpose
 from crosschip.ops.standard.activation import (
-    AlongAxis,
     Elu,
     Gelu,
     HardSigmoid,
@@ -144,13 +143,7 @@ def prelu(g: Graph, op: PRelu) -> Operand:
     return g.native("PRELU", op.input, slope, type=op.outputs[0].type)
 
 
-@converts(Softmax, limit=_SHARES, quantized=unary_forms(ANY_BYTES, WORDS))
-@converts(
-    LogSoftmax,
-    limit=fixed_output(2**-4, 127),
-    quantized=unary_forms(ANY_BYTES),
-)
-def softmax(g: Graph, op: AlongAxis) -> Operand:
+def softmax(g: Graph, op: Softmax | LogSoftmax) -> Operand:
     rank = rank_of(op.input)
     axis = op.axis % rank
     perm = [*(a for a in range(rank) if a != axis), axis]
@@ -158,6 +151,10 @@ def softmax(g: Graph, op: AlongAxis) -> Operand:
     code, options = ("SOFTMAX", {"beta": 1.0}) if isinstance(op, Softmax) else ("LOG_SOFTMAX", {})
     output = g.native(code, rows, type=with_shape(op.outputs[0].type, shape_of(rows)), **options)
     return transpose(g, output, [perm.index(a) for a in range(rank)])
+
+
+converts(Softmax, limit=_SHARES, quantized=unary_forms(ANY_BYTES, WORDS))(softmax)
+converts(LogSoftmax, limit=fixed_output(2**-4, 127), quantized=unary_forms(ANY_BYTES))(softmax)
 
 
 _CLIPS = {

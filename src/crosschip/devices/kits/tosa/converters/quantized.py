@@ -68,8 +68,10 @@ _MAX_PRODUCT = 255 * 255
 
 def sums_fit(op: Any) -> bool:
     """Return whether sums of products of bytes, with the bias, are certainly int32."""
-    if isinstance(op, Conv | Conv2DTranspose):
-        terms = prod(shape_of(op.filter)) // shape_of(op.outputs[0])[1]
+    if isinstance(op, Conv):
+        terms = prod(shape_of(op.filter)[1:])
+    elif isinstance(op, Conv2DTranspose):
+        terms = prod(shape_of(op.filter)) // shape_of(op.filter)[1] // op.group
     elif isinstance(op, FullyConnected):
         terms = shape_of(op.weight)[1]
     else:
