@@ -41,6 +41,17 @@ class Importer(Protocol):
         """
 
 
+class SignatureImporter(Importer, Protocol):
+    """Interface of an importer's module for files of which each has several signatures."""
+
+    def load_signature(self, source: Source, signature: str) -> Model:
+        """Import one of a model's signatures.
+
+        Raises:
+            InputError: the model has no signature of the name.
+        """
+
+
 class ObjectImporter(Importer, Protocol):
     """Interface of an importer's module that also takes a framework's objects in memory."""
 
@@ -66,6 +77,7 @@ def load(
     *,
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    signature: str | None = None,
     budget: Budget | None = None,
 ) -> Model:
     """Import a model from a framework's file or object, or from a folder that holds one such file.
@@ -81,17 +93,21 @@ def load(
             name.
         dynamic_shapes: for a `torch.nn.Module`: the dynamic dimensions of its inputs, as
             `torch.export.export` takes them, or with names in place of `torch.export.Dim`.
+        signature: for a `.tflite` file: the name of one of its signatures; by default that of the
+            first subgraph.
         budget: the largest cost of importing; `None` for the default.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
-        InputError: the source has an unsupported type, or the example inputs do not fit it.
+        InputError: the source has an unsupported type, or the other arguments do not fit it.
         ModelFileError: the file does not exist, no importer reads it, or it is damaged.
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
     importers = _importers()
     object_importer = _object_importer(importers.values(), source)
     if object_importer is not None:
+        if signature is not None:
+            raise InputError("signature is for .tflite files; leave it out")
         with task(f"loading a {type(source).__name__}"), spending(budget):
             model = object_importer.load_object(source, example_inputs, dynamic_shapes)
             return with_overriding(model)
@@ -109,7 +125,7 @@ def load(
     for importer in matching.values():
         try:
             with task(f"loading {where}"), spending(budget):
-                return with_overriding(importer.load(content_or_path))
+                return with_overriding(_load(importer, content_or_path, signature, where))
         except BudgetError as error:
             raise BudgetError(f"{where}: {error}") from None
         except ModelFileError:
@@ -158,6 +174,18 @@ def _object_importer(importers: Iterable[Importer], source: object) -> ObjectImp
             if candidate.recognizes_object(source):
                 return candidate
     return None
+
+
+def _load(importer: Importer, source: Source, signature: str | None, where: str) -> Model:
+    """Import a model, or one of its signatures."""
+    if signature is None:
+        return importer.load(source)
+    if not hasattr(importer, "load_signature"):
+        raise InputError(f"{where}: signature is for .tflite files; leave it out")
+    try:
+        return cast(SignatureImporter, importer).load_signature(source, signature)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _check_format(source: Source, where: str) -> None:

@@ -29,8 +29,8 @@ class PatchedCase(Case):
 
     patch: Callable[[Any], None] = _unchanged
 
-    def file(self) -> bytes:
-        model = schema.ModelT.InitFromPackedBuf(super().file())
+    def file(self, *, dynamic: bool = False) -> bytes:
+        model = schema.ModelT.InitFromPackedBuf(super().file(dynamic=dynamic))
         self.patch(model)
         builder = flatbuffers.Builder(1024)
         builder.Finish(model.Pack(builder), b"TFL3")
@@ -317,7 +317,7 @@ def quantized_lstm(draw: Draw, key: str) -> Case:
         graph.operators[0].intermediates = list(range(count - 5, count))
 
     version = 4 if operator == "LSTM" else 3
-    return PatchedCase(operator, inputs, [state], chosen, version, False, patch)
+    return PatchedCase(operator, inputs, [state], chosen, version, patch=patch)
 
 
 _ACTIVATIONS = ("int8", "int8", "uint8", "int16")

@@ -26,6 +26,7 @@ CODES = {
     "int32": schema.TensorType.INT32,
     "uint32": schema.TensorType.UINT32,
     "int64": schema.TensorType.INT64,
+    "uint64": schema.TensorType.UINT64,
     "bool": schema.TensorType.BOOL,
 }
 
@@ -68,13 +69,16 @@ class Case:
     """A file with one operator.
 
     Attributes:
-        operator: its name in the schema.
+        operator: its name in the schema; `custom.NAME` for a custom one.
         inputs: the operands; `None` for one that is omitted.
         outputs: their types.
         options: the object of LiteRT's schema.
         version: of the operator.
         optimized: whether LiteRT's reference kernel computes something else than TensorFlow, so
             that the optimized one is the oracle.
+        regions: further subgraphs, of which the first has the index 1; one without an operator
+            returns its last input.
+        custom_options: of a custom operator.
     """
 
     operator: str
@@ -83,6 +87,8 @@ class Case:
     options: Any = None
     version: int = 1
     optimized: bool = False
+    regions: Sequence[Case] = ()
+    custom_options: bytes = b""
 
     def __str__(self) -> str:
         parts = [
@@ -92,28 +98,61 @@ class Case:
         options = {} if self.options is None else vars(self.options)
         return f"{self.operator} v{self.version} ({', '.join(parts)}) {options}"
 
-    def file(self) -> bytes:
-        """Return the content of the file."""
+    def file(self, *, dynamic: bool = False) -> bytes:
+        """Return the content of the file.
+
+        Args:
+            dynamic: whether the size of the first axis is unknown, in the inputs that `longer`
+                extends.
+        """
         model = schema.ModelT()
         model.version = 3
-        code = schema.OperatorCodeT()
-        code.builtinCode = getattr(schema.BuiltinOperator, self.operator)
-        code.deprecatedBuiltinCode = min(code.builtinCode, 127)
-        code.version = self.version
-        model.operatorCodes = [code]
+        model.operatorCodes, model.subgraphs = [], []
         model.buffers = [schema.BufferT()]
+        for case in (self, *self.regions):
+            case.add_subgraph(model, dynamic=dynamic)
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+    def add_subgraph(self, model: Any, *, dynamic: bool) -> None:
+        """Add the operator to a model, as a subgraph."""
         graph = schema.SubGraphT()
-        graph.name, graph.tensors = "main", []
-        operator = schema.OperatorT()
-        operator.opcodeIndex = 0
-        operator.inputs = [
+        graph.name, graph.tensors, graph.operators = "main", [], []
+        inputs = [
             -1 if tensor is None else _declare(model, graph, f"in{index}", tensor)
             for index, tensor in enumerate(self.inputs)
         ]
-        operator.outputs = [
+        outputs = [
             _declare(model, graph, f"out{index}", tensor)
             for index, tensor in enumerate(self.outputs)
         ]
+        if self.operator:
+            graph.operators.append(self._operator(model, inputs, outputs))
+        graph.inputs = [
+            index
+            for index, tensor in zip(inputs, self.inputs, strict=True)
+            if tensor is not None and tensor.fed
+        ]
+        graph.outputs = outputs or inputs[-1:]
+        for index in self._extended if dynamic else ():
+            tensor = graph.tensors[graph.inputs[index]]
+            tensor.shapeSignature = [-1, *tensor.shape[1:]]
+        model.subgraphs.append(graph)
+
+    def _operator(self, model: Any, inputs: Sequence[int], outputs: Sequence[int]) -> Any:
+        code = schema.OperatorCodeT()
+        builtin, _, custom = self.operator.partition(".")
+        code.builtinCode = getattr(schema.BuiltinOperator, builtin.upper())
+        code.customCode = custom or None
+        code.deprecatedBuiltinCode = min(code.builtinCode, 127)
+        code.version = self.version
+        model.operatorCodes.append(code)
+        operator = schema.OperatorT()
+        operator.opcodeIndex = len(model.operatorCodes) - 1
+        operator.inputs, operator.outputs = list(inputs), list(outputs)
+        if self.custom_options:
+            operator.customOptions = np.frombuffer(self.custom_options, np.uint8)
         if self.options is not None:
             name = type(self.options).__name__.removesuffix("T")
             if hasattr(schema.BuiltinOptions, name):
@@ -122,21 +161,25 @@ class Case:
             else:
                 operator.builtinOptions2Type = getattr(schema.BuiltinOptions2, name)
                 operator.builtinOptions2 = self.options
-        graph.operators = [operator]
-        graph.inputs = [
-            index
-            for index, tensor in zip(operator.inputs, self.inputs, strict=True)
-            if tensor is not None and tensor.fed
-        ]
-        graph.outputs = list(operator.outputs)
-        model.subgraphs = [graph]
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(model.Pack(builder), b"TFL3")
-        return bytes(builder.Output())
+        return operator
 
     def arrays(self) -> list[Array]:
         """Return what is fed to the inputs of the file."""
         return [each.elements for each in self.inputs if each and each.fed]
+
+    def longer(self) -> list[Array]:
+        """Return what is fed with one more row along the first axis of some inputs."""
+        arrays = self.arrays()
+        for index in self._extended:
+            arrays[index] = np.concatenate([arrays[index], arrays[index][:1]])
+        return arrays
+
+    @property
+    def _extended(self) -> list[int]:
+        """The inputs whose first axis has the size of the first input's."""
+        arrays = self.arrays()
+        rows = [array.shape[:1] for array in arrays]
+        return [index for index, each in enumerate(rows) if each and each == rows[0]]
 
 
 def _declare(model: Any, graph: Any, name: str, tensor: Tensor) -> int:
@@ -170,9 +213,9 @@ class LiteRT:
     def _open(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, get_context("spawn"))
 
-    def run(self, case: Case) -> list[Array] | str:
-        """Return the outputs of a file, or why LiteRT refuses it."""
-        arguments = case.file(), case.arrays(), case.optimized
+    def run(self, case: Case, arrays: Sequence[Array] | None = None) -> list[Array] | str:
+        """Return the outputs of a file for its arrays or others, or why LiteRT refuses it."""
+        arguments = case.file(), case.arrays() if arrays is None else arrays, case.optimized
         try:
             return self._pool.submit(_run, *arguments).result(timeout=60)
         except BrokenProcessPool:
@@ -188,7 +231,8 @@ def _run(content: bytes, arrays: Sequence[Array], optimized: bool) -> list[Array
 
     if not optimized:
         result = _run_kernels(content, arrays, OpResolverType.BUILTIN_REF)
-        if not isinstance(result, str) or "Didn't find op" not in result:
+        missing = ("Didn't find op", "unresolved custom op")
+        if not isinstance(result, str) or not any(each in result for each in missing):
             return result
     return _run_kernels(content, arrays, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
 
@@ -198,8 +242,12 @@ def _run_kernels(content: bytes, arrays: Sequence[Array], kernels: Any) -> list[
 
     try:
         interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kernels)
+        details = interpreter.get_input_details()
+        for detail, array in zip(details, arrays, strict=True):
+            if array.shape != tuple(detail["shape"]):
+                interpreter.resize_tensor_input(detail["index"], array.shape)
         interpreter.allocate_tensors()
-        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+        for detail, array in zip(details, arrays, strict=True):
             interpreter.set_tensor(detail["index"], array)
         interpreter.invoke()
         details = interpreter.get_output_details()
@@ -308,7 +356,7 @@ def const(values: Any, dtype: str = "int32") -> Tensor:
     return Tensor(np.array(values, dtype), dtype, constant=True)
 
 
-def options(name: str, **values: Any) -> Any:
+def options(name: str, /, **values: Any) -> Any:
     """Return options of LiteRT's schema with some fields set."""
     result = getattr(schema, f"{name}OptionsT")()
     for field_, value in values.items():

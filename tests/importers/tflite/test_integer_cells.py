@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from tests.importers.tflite.comparison import initial_state
 from tests.importers.tflite.layer_cases import LAYERS
 from tests.importers.tflite.single_operator import CASES, Case, Draw
-from tests.importers.tflite.test_single_operators import initial_state
 
 import crosschip
 from crosschip.ir import Array

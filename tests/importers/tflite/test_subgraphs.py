@@ -12,10 +12,11 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from flatbuffers import flexbuffers
+from onnx import helper
 
 import crosschip
 from crosschip import ModelFileError, UnsupportedError
-from crosschip.ir import Array
+from crosschip.ir import Array, InputError
 
 _CODES = schema.BuiltinOperator
 _TYPES = {
@@ -180,25 +181,18 @@ def test_a_loop_runs_while_its_condition_holds(start: int, device: str) -> None:
 def accumulator() -> bytes:
     """Return a file that adds its input to a variable, which begins with 10 and 20."""
     file = File()
-
-    def handle() -> int:
-        tensor = file.tensor("resource", [])
-        names = {"container": "", "sharedName": "sum"}
-        file.add("VAR_HANDLE", [], [tensor], options="VarHandleOptions", **names)
-        return tensor
-
     file.subgraph()
     x, before, after = (file.tensor("float32", [2]) for _ in range(3))
     file.interface([x], [after])
     file.add("CALL_ONCE", [], [], options="CallOnceOptions", initSubgraphIndex=1)
-    variable = handle()
+    variable = add_handle(file)
     file.add("READ_VARIABLE", [variable], [before], options="ReadVariableOptions")
     file.add("ADD", [before, x], [after], options="AddOptions")
     file.add("ASSIGN_VARIABLE", [variable, after], [], options="AssignVariableOptions")
     file.subgraph()
     file.interface([], [])
     first = file.constant([10, 20], "float32")
-    file.add("ASSIGN_VARIABLE", [handle(), first], [], options="AssignVariableOptions")
+    file.add("ASSIGN_VARIABLE", [add_handle(file), first], [], options="AssignVariableOptions")
     return file.content()
 
 
@@ -213,6 +207,115 @@ def test_variables_are_the_state_of_a_session() -> None:
         for _ in range(3):
             (wanted,) = expected(interpreter, [one])
             np.testing.assert_array_equal(session.run({"t0": one})["t2"], wanted)
+
+
+def add_handle(file: File) -> int:
+    """Append the handle of the variable `sum`."""
+    tensor = file.tensor("resource", [])
+    names = {"container": "", "sharedName": "sum"}
+    file.add("VAR_HANDLE", [], [tensor], options="VarHandleOptions", **names)
+    return tensor
+
+
+def add_to_variable(file: File, handle: int, x: int) -> int:
+    """Append the addition of a tensor to a variable; return the sum."""
+    before, after = file.tensor("float32", [2]), file.tensor("float32", [2])
+    file.add("READ_VARIABLE", [handle], [before], options="ReadVariableOptions")
+    file.add("ADD", [before, x], [after], options="AddOptions")
+    file.add("ASSIGN_VARIABLE", [handle, after], [], options="AssignVariableOptions")
+    return after
+
+
+def branch_with_variable(passed: bool) -> bytes:
+    """Return a file that adds its input to a variable if a condition holds, else returns it.
+
+    Args:
+        passed: whether the branches take the handle.
+    """
+    file = File()
+    file.subgraph()
+    condition, x = file.tensor("bool", [1]), file.tensor("float32", [2])
+    y = file.tensor("float32", [2])
+    file.interface([condition, x], [y])
+    # A variable exists from its first assignment on.
+    file.add("CALL_ONCE", [], [], options="CallOnceOptions", initSubgraphIndex=3)
+    handles = [add_handle(file)] if passed else []
+    indices = {"thenSubgraphIndex": 1, "elseSubgraphIndex": 2}
+    file.add("IF", [condition, x, *handles], [y], options="IfOptions", **indices)
+    for adds in (True, False):
+        file.subgraph()
+        x = file.tensor("float32", [2])
+        inputs = [x, file.tensor("resource", [])] if passed else [x]
+        handle = inputs[1] if passed else add_handle(file)
+        y = file.tensor("float32", [2])
+        if adds:
+            y = add_to_variable(file, handle, x)
+        else:
+            file.add("READ_VARIABLE", [handle], [y], options="ReadVariableOptions")
+        file.interface(inputs, [y])
+    file.subgraph()
+    file.interface([], [])
+    first = file.constant([0, 0], "float32")
+    assigned = [add_handle(file), first]
+    file.add("ASSIGN_VARIABLE", assigned, [], options="AssignVariableOptions")
+    return file.content()
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_a_branch_assigns_a_variable(passed: bool) -> None:
+    content, x = branch_with_variable(passed), np.array([1, 2], np.float32)
+    interpreter, model = litert(content), crosschip.load(content)
+    with crosschip.compile(model, "reference", cache=False) as compiled:
+        session = compiled.session()
+        for condition in (True, False, True, True, False):
+            inputs = [np.array([condition]), x]
+            (wanted,) = expected(interpreter, inputs)
+            (actual,) = session.run(dict(zip(("t0", "t1"), inputs, strict=True))).values()
+            np.testing.assert_array_equal(actual, wanted)
+
+
+def loop_with_variable() -> bytes:
+    """Return a file that adds its input to a variable as often as a counter is below 3."""
+    file = File()
+    file.subgraph()
+    tensors = [file.tensor(*each) for each in (("int32", [1]), ("float32", [2])) * 2]
+    total = file.tensor("float32", [2])
+    file.interface(tensors[:2], [total])
+    file.add("CALL_ONCE", [], [], options="CallOnceOptions", initSubgraphIndex=3)
+    indices = {"condSubgraphIndex": 1, "bodySubgraphIndex": 2}
+    file.add("WHILE", tensors[:2], tensors[2:], options="WhileOptions", **indices)
+    file.add("READ_VARIABLE", [add_handle(file)], [total], options="ReadVariableOptions")
+    file.subgraph()
+    count, x, goes_on = (
+        file.tensor(*each) for each in (("int32", [1]), ("float32", [2]), ("bool", [1]))
+    )
+    file.interface([count, x], [goes_on])
+    file.add("LESS", [count, file.constant([3], "int32")], [goes_on], options="LessOptions")
+    file.subgraph()
+    count, x, following = (
+        file.tensor(*each) for each in (("int32", [1]), ("float32", [2]), ("int32", [1]))
+    )
+    file.add("ADD", [count, file.constant([1], "int32")], [following], options="AddOptions")
+    add_to_variable(file, add_handle(file), x)
+    file.interface([count, x], [following, x])
+    file.subgraph()
+    file.interface([], [])
+    assigned = [add_handle(file), file.constant([5, 6], "float32")]
+    file.add("ASSIGN_VARIABLE", assigned, [], options="AssignVariableOptions")
+    return file.content()
+
+
+@pytest.mark.parametrize("device", ["reference", "onnxruntime"])
+def test_a_loop_assigns_a_variable(device: str) -> None:
+    content, x = loop_with_variable(), np.array([1, 2], np.float32)
+    interpreter, model = litert(content), crosschip.load(content)
+    with crosschip.compile(model, device, cache=False) as compiled:
+        session = compiled.session()
+        for start in (1, 3, 0):
+            inputs = [np.array([start], np.int32), x]
+            (wanted,) = expected(interpreter, inputs)
+            (actual,) = session.run(dict(zip(("t0", "t1"), inputs, strict=True))).values()
+            np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("regular", [False, True])
@@ -319,6 +422,31 @@ def test_a_transposed_convolution_with_a_bias_has_the_size_of_its_padding() -> N
     np.testing.assert_allclose(result[0], full[1:6, 0:8] + bias, atol=1e-4)
 
 
+@pytest.mark.parametrize("padding", [1, 2])
+def test_pooling_with_positions_is_undone(padding: int) -> None:
+    image = np.random.default_rng(0).standard_normal((1, 5, 7, 3)).astype(np.float32)
+    content = struct.pack("<6i", padding, 2, 2, 2, 2, 0)
+    file = File()
+    file.subgraph()
+    x, largest, positions, restored = (file.tensor("float32", [1, 5, 7, 3]) for _ in range(4))
+    file.interface([x], [largest, positions, restored])
+    file.add_custom("MaxPoolingWithArgmax2D", [x], [largest, positions], content)
+    file.add_custom("MaxUnpooling2D", [largest, positions], [restored], content)
+    with crosschip.compile(crosschip.load(file.content()), "reference", cache=False) as compiled:
+        actual, numbers, unpooled = compiled.run({"t0": image}).values()
+    rows, columns = (3, 4) if padding == 1 else (2, 3)
+    padded = np.pad(image, ((0, 0), (0, 1), (0, 1), (0, 0)), constant_values=-np.inf)
+    wanted = np.zeros((1, 2 * rows, 2 * columns, 3), np.float32)
+    for row, column, channel in np.ndindex(rows, columns, 3):
+        window = padded[0, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2, channel]
+        number = int(window.argmax())
+        assert actual[0, row, column, channel] == window.max()
+        assert numbers[0, row, column, channel] == np.float32(number + 0.1)
+        position = 2 * row + number // 2, 2 * column + number % 2
+        wanted[0, *position, channel] = window.max()
+    np.testing.assert_array_equal(unpooled, wanted)
+
+
 def test_strings_are_refused_by_name() -> None:
     file = File()
     file.subgraph()
@@ -327,6 +455,43 @@ def test_strings_are_refused_by_name() -> None:
     file.add("RESHAPE", [text], [output], options="ReshapeOptions", newShape=[1])
     with pytest.raises(UnsupportedError, match="tensor 't0' is of type STRING"):
         crosschip.load(file.content())
+
+
+def two_signatures() -> bytes:
+    """Return a file with the signatures `add` and `multiply`, on constants 2 and 3."""
+    file = File()
+    file.model.signatureDefs = []
+    for index, (key, operator, value) in enumerate((("add", "ADD", 2), ("multiply", "MUL", 3))):
+        file.subgraph()
+        x, y = file.tensor("float32", [2]), file.tensor("float32", [2])
+        file.interface([x], [y])
+        constant = file.constant(value, "float32")
+        file.add(operator, [x, constant], [y], options=f"{operator.title()}Options")
+        signature = schema.SignatureDefT()
+        signature.signatureKey, signature.subgraphIndex = key, index
+        signature.inputs, signature.outputs = [schema.TensorMapT()], [schema.TensorMapT()]
+        for names, name, tensor in ((signature.inputs, "x", x), (signature.outputs, "y", y)):
+            names[0].name, names[0].tensorIndex = name, tensor
+        file.model.signatureDefs.append(signature)
+    return file.content()
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_a_signature_is_chosen_by_its_name(name: str) -> None:
+    content, x = two_signatures(), np.array([1, 4], np.float32)
+    model = crosschip.load(content, signature=name)
+    assert list(model.inputs) == ["x"]
+    interpreter = Interpreter(model_content=content)
+    wanted = interpreter.get_signature_runner(name)(x=x)["y"]
+    with crosschip.compile(model, "reference", cache=False) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": x})["y"], wanted)
+
+
+def test_a_signature_that_is_missing_is_an_error_with_the_others() -> None:
+    with pytest.raises(InputError, match=r"'divide'; the file's signatures: 'add', 'multiply'"):
+        crosschip.load(two_signatures(), signature="divide")
+    with pytest.raises(InputError, match=r"signature is for \.tflite files"):
+        crosschip.load(helper.make_model(helper.make_graph([], "g", [], [])), signature="add")
 
 
 def test_a_subgraph_that_is_missing_is_named() -> None:

@@ -60,7 +60,9 @@ def _blockwise(draw: Draw) -> Case:
     weights = Tensor(integers, "int8", True, (1.0,), (0,))
     inputs = [input, weights, bias]
     chosen = options("FullyConnected")
-    return PatchedCase("FULLY_CONNECTED", inputs, [Tensor()], chosen, 13, True, patch)
+    return PatchedCase(
+        "FULLY_CONNECTED", inputs, [Tensor()], chosen, 13, optimized=True, patch=patch
+    )
 
 
 def _encode(
@@ -115,7 +117,7 @@ def _sparse_case(case: Case, index: int, sparsity: Any, stored: Array) -> Case:
         model.buffers[tensor.buffer].data = np.frombuffer(stored.tobytes(), np.uint8)
 
     return PatchedCase(
-        case.operator, case.inputs, case.outputs, case.options, case.version, False, patch
+        case.operator, case.inputs, case.outputs, case.options, case.version, patch=patch
     )
 
 

@@ -43,6 +43,17 @@ def load(source: Path | bytes) -> Model:
     return load_model(single_model(source, ".tflite", "TensorFlow Lite"))
 
 
+def load_signature(source: Path | bytes, signature: str) -> Model:
+    """Import one of a model's signatures; see `load`.
+
+    Raises:
+        InputError: the model has no signature of the name.
+    """
+    from crosschip.importers.tflite.graph import load_model
+
+    return load_model(single_model(source, ".tflite", "TensorFlow Lite"), signature)
+
+
 def metadata(source: Path | bytes) -> dict[str, str]:
     """Return what a model says about itself: signatures, description, labels and the like.
 

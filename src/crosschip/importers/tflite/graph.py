@@ -8,10 +8,8 @@ from pathlib import Path
 from crosschip.flatbuffer import read
 from crosschip.flatbuffer.schemas.tflite import Model as File
 from crosschip.flatbuffer.schemas.tflite import SignatureDef, TensorMap
-from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.locations import located
-from crosschip.importers.tflite.node import TABLE
-from crosschip.importers.tflite.operators.variables import key_of
+from crosschip.importers.tflite.operators import TABLE
 from crosschip.importers.tflite.state import State
 from crosschip.importers.tflite.subgraph import Shared, Subgraph
 from crosschip.importers.tflite.tensors import (
@@ -19,19 +17,20 @@ from crosschip.importers.tflite.tensors import (
     declared_type,
     is_complex,
 )
-from crosschip.ir import Builder, Model, ModelFileError, UnsupportedError
+from crosschip.importers.tflite.variable_uses import VariableUses, add_uses
+from crosschip.ir import Builder, InputError, Model, ModelFileError, UnsupportedError
 from crosschip.ir.files import DataFile
 
 _VERSION = 3
 
 
-def load_model(source: Path | bytes) -> Model:
+def load_model(source: Path | bytes, signature: str | None = None) -> Model:
     """Import a model from a file or its content; see `crosschip.importers.tflite.load`."""
     where = str(source) if isinstance(source, Path) else "the model in memory"
     file, data = read_file(source, where)
     name = source.stem if isinstance(source, Path) else file.subgraphs[0].name or "model"
     with located(where):
-        return _import(file, TensorReader(file, data), name)
+        return _import(file, TensorReader(file, data), name, _signature(file, signature))
 
 
 def read_file(source: Path | bytes, where: str) -> tuple[File, memoryview]:
@@ -58,19 +57,22 @@ def read_file(source: Path | bytes, where: str) -> tuple[File, memoryview]:
     return file, memoryview(data)
 
 
-def _import(file: File, reader: TensorReader, name: str) -> Model:
-    """Import the first subgraph, and those that it calls."""
+def _import(file: File, reader: TensorReader, name: str, signature: SignatureDef | None) -> Model:
+    """Import the subgraph of a signature, or else the first one, and those that it calls."""
     operation_names: set[str] = set()
     shared = Shared(file, reader, operation_names)
-    main = file.subgraphs[0]
-    # Subgraphs that only composites and other signatures need are not imported.
-    TABLE.check("subgraph 0", [shared.code(operator)[0] for operator in main.operators])
+    index = 0 if signature is None else signature.subgraph_index
+    main = shared.subgraph(index)
+    # Subgraphs that only other signatures need are not imported.
+    types = [shared.code(operator)[0] for operator in main.operators]
+    TABLE.check(f"subgraph {index}", types)
     if main.outputs is None or not len(main.outputs):
         raise ModelFileError("has no outputs; export or download it again")
     builder = Builder(name, used_names=operation_names)
-    state = State(builder, _assigned(shared))
-    subgraph = Subgraph(shared, 0, builder, state)
-    signature = main_signature(file)
+    uses = VariableUses()
+    add_uses(uses, shared, index, {})
+    state = State(builder, frozenset(uses.assigned))
+    subgraph = Subgraph(shared, index, builder, state)
     inputs = _names(subgraph, subgraph.inputs, signature.inputs if signature else ())
     arguments = []
     for index, input_name in zip(subgraph.inputs, inputs, strict=True):
@@ -80,12 +82,12 @@ def _import(file: File, reader: TensorReader, name: str) -> Model:
                 raise UnsupportedError("is of complex numbers, which no input can have")
             arguments.append(builder.input(input_name, declared_type(tensor)))
     shared.operand_names.update(inputs)
-    results = subgraph.run(arguments)
+    subgraph.run(arguments)
     outputs = _names(subgraph, subgraph.outputs, signature.outputs if signature else ())
-    for index, output_name, result in zip(subgraph.outputs, outputs, results, strict=True):
+    for index, output_name in zip(subgraph.outputs, outputs, strict=True):
         if is_complex(subgraph.tensor(index)):
             raise UnsupportedError(f"output {output_name!r} is of complex numbers")
-        builder.output(output_name, result)
+        builder.output(output_name, subgraph.operand(index))
     state.add_outputs()
     return builder.build()
 
@@ -96,6 +98,21 @@ def main_signature(file: File) -> SignatureDef | None:
         if signature.subgraph_index == 0:
             return signature
     return None
+
+
+def _signature(file: File, name: str | None) -> SignatureDef | None:
+    """Return the signature of a name; without one that of the first subgraph, if it has one.
+
+    Raises:
+        InputError: the file has no signature of the name.
+    """
+    if name is None:
+        return main_signature(file)
+    for signature in file.signature_defs:
+        if signature.signature_key == name:
+            return signature
+    names = ", ".join(repr(each.signature_key) for each in file.signature_defs) or "none"
+    raise InputError(f"no signature is called {name!r}; the file's signatures: {names}")
 
 
 def _names(subgraph: Subgraph, indices: Sequence[int], signature: Sequence[TensorMap]) -> list[str]:
@@ -113,24 +130,3 @@ def _names(subgraph: Subgraph, indices: Sequence[int], signature: Sequence[Tenso
             name = f"{stem}_{number}"
         names.append(name)
     return names
-
-
-def _assigned(shared: Shared) -> frozenset[str]:
-    """Return the keys of variables that the first subgraph assigns."""
-    main, handles, assigned = shared.subgraph(0), {}, set()
-    for operator in main.operators:
-        type_, _ = shared.code(operator)
-        if (
-            type_ == BuiltinOperator.VAR_HANDLE.name
-            and operator.outputs is not None
-            and len(operator.outputs)
-        ):
-            handles[operator.outputs.tolist()[0]] = key_of(operator.builtin_options)
-        if (
-            type_ == BuiltinOperator.ASSIGN_VARIABLE.name
-            and operator.inputs is not None
-            and len(operator.inputs)
-        ):
-            assigned.add(handles.get(operator.inputs.tolist()[0], ""))
-    variables = [t.name or "" for t in main.tensors if t.is_variable]
-    return frozenset([*assigned, *variables])

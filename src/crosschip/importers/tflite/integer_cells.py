@@ -228,4 +228,4 @@ def _bias(node: Node, integers: Array, input: Quantization, weight: Operand) -> 
 
 def _steps(bound: float, quantization: Quantization, greatest: int) -> int:
     """Return a bound of reals in integers, truncated; 0 for none."""
-    return int(min(np.float32(bound) / np.float32(quantization.scale[0]), greatest))
+    return int(min(float(np.float32(bound) / np.float32(quantization.scale[0])), greatest))

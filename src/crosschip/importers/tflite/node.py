@@ -99,6 +99,7 @@ class Node:
         "inputs",
         "intermediates",
         "names",
+        "output_indices",
         "outputs",
         "subgraph",
         "type",
@@ -114,6 +115,7 @@ class Node:
         inputs: Sequence[Operand | Resource | None],
         input_indices: Sequence[int],
         outputs: Sequence[TensorType | None],
+        output_indices: Sequence[int],
         intermediates: Sequence[TensorType],
         builder: Builder,
         names: Iterator[str],
@@ -125,6 +127,7 @@ class Node:
         self.inputs = inputs
         self.input_indices = input_indices
         self.outputs = outputs
+        self.output_indices = output_indices
         self.intermediates = intermediates
         self.names = names
         self.subgraph = subgraph
@@ -148,6 +151,11 @@ class Node:
         if isinstance(operand, Resource):
             raise ModelError(f"input {index} is a handle of {operand.key!r}, but must be a tensor")
         return operand
+
+    def values(self, first: int = 0) -> list[Operand | Resource]:
+        """Return the tensors and the handles from an input on."""
+        inputs = self.inputs[first:]
+        return [self[first + n] if each is None else each for n, each in enumerate(inputs)]
 
     def all_inputs(self) -> list[Operand]:
         """Return all inputs of a variadic operator, at least one."""

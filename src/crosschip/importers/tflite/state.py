@@ -7,36 +7,34 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType, constant
+from crosschip.importers.tflite.variable_uses import COUNTER
+from crosschip.ir import (
+    Builder,
+    ElementType,
+    ModelError,
+    Operand,
+    TensorType,
+    UnsupportedError,
+    constant,
+)
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.logical import Where
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.]+")
 _INITIALIZED = "initialized"
 
 
-class State:
-    """The variables of one model.
-
-    A session's state begins with zeros. So, if a variable begins with other values, the state has a
-    flag, false in the first run, which chooses between these values and the past ones.
+class Variables:
+    """The values that variables have in a model or in a body of control flow.
 
     Args:
-        builder: the builder of the model.
-        assigned: the keys of the variables that the model assigns.
+        builder: the builder of the model or the body.
+        values: the values at its start, by the variables' keys.
     """
 
-    def __init__(self, builder: Builder, assigned: frozenset[str]) -> None:
+    def __init__(self, builder: Builder, values: Mapping[str, Operand]) -> None:
         self._builder = builder
-        self._assigned = assigned
-        self._initial: dict[str, Operand] = {}
-        self._past: dict[str, Operand] = {}
-        self._present: dict[str, Operand] = {}
-        self._flag: Operand | None = None
-        self._names: dict[str, str] = {}
-
-    def initialize(self, key: str, value: Operand) -> None:
-        """Set the value with which a variable begins."""
-        self._initial[key] = value
+        self.present: dict[str, Operand] = dict(values)
 
     def read(self, key: str, type_: TensorType) -> Operand:
         """Return the value of a variable.
@@ -48,24 +46,65 @@ class State:
         Raises:
             ModelError: its shape or its type changes.
         """
-        if key not in self._present:
-            self._present[key] = self._first_value(key, type_)
-        return self._present[key]
+        if key not in self.present:
+            self.present[key] = self._first_value(key, type_)
+        return self.present[key]
 
     def assign(self, key: str, value: Operand) -> None:
         """Assign a value to a variable."""
-        if key not in self._past:
-            self._declare(key, value.type)
-        self._present[key] = value
+        self.read(key, value.type)
+        self.present[key] = value
+
+    def initialize(self, key: str, value: Operand) -> None:
+        """Set the value with which a variable begins."""
+        raise UnsupportedError(f"sets the first value of {key!r} in a body of control flow")
+
+    def advance(self, key: str, step: int) -> Operand:
+        """Return the value of a counter, int64, which begins with 0, and add a step to it."""
+        value = self.read(key, COUNTER)
+        self.present[key] = self._builder.add(Add, value, np.array(step, np.int64))
+        return value
 
     def rename(self, renamed: Mapping[Operand, Operand]) -> None:
         """Replace values that have been renamed."""
-        self._present = {key: renamed.get(value, value) for key, value in self._present.items()}
+        self.present = {key: renamed.get(value, value) for key, value in self.present.items()}
+
+    def _first_value(self, key: str, type_: TensorType) -> Operand:
+        """Return the value of a variable that has none yet."""
+        raise UnsupportedError(f"the variable {key!r} is not one that its callers pass")
+
+
+class State(Variables):
+    """The variables of one model.
+
+    A session's state begins with zeros. So, if a variable begins with other values, the state has a
+    flag, false in the first run, which chooses between these values and the past ones.
+
+    Args:
+        builder: the builder of the model.
+        assigned: the keys of the variables that the model assigns.
+    """
+
+    def __init__(self, builder: Builder, assigned: frozenset[str]) -> None:
+        super().__init__(builder, {})
+        self._assigned = assigned
+        self._initial: dict[str, Operand] = {}
+        self._past: dict[str, Operand] = {}
+        self._flag: Operand | None = None
+        self._names: dict[str, str] = {}
+
+    def initialize(self, key: str, value: Operand) -> None:
+        self._initial[key] = value
+
+    def assign(self, key: str, value: Operand) -> None:
+        if key not in self._past:
+            self._declare(key, value.type)
+        self.present[key] = value
 
     def add_outputs(self) -> None:
         """Declare the outputs with which the next run begins."""
         for key, past in self._past.items():
-            present = self._present.get(key, past)
+            present = self.present.get(key, past)
             if not present.type.fits(past.type):
                 raise ModelError(f"variable {key!r} is {past.type}, but becomes {present.type}")
             self._builder.output(f"present.{self._names[key]}", present)
@@ -75,7 +114,6 @@ class State:
             )
 
     def _first_value(self, key: str, type_: TensorType) -> Operand:
-        """Return the value of a variable before the model assigns it."""
         initial = self._initial.get(key)
         if key not in self._assigned:
             if initial is not None:

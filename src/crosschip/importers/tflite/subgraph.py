@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,13 +19,20 @@ from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.body import Body, Captures, OpenAxes
 from crosschip.importers.locations import REFUSALS, located, prefix_error
 from crosschip.importers.tflite.node import TABLE, TAKES_COMPLEX, Node, Resource, Result
-from crosschip.importers.tflite.state import State
+from crosschip.importers.tflite.state import Variables
 from crosschip.importers.tflite.tensors import (
     TensorReader,
     blocks_of,
     declared_type,
     is_complex,
     is_resource,
+)
+from crosschip.importers.tflite.variable_uses import (
+    MAX_DEPTH,
+    VariableUses,
+    add_uses,
+    indices,
+    tensor_name,
 )
 from crosschip.ir import (
     Array,
@@ -41,9 +48,12 @@ from crosschip.ir import (
 from crosschip.ir.budget import spend
 from crosschip.ir.loops import CONDITION, ITERATION
 
-_MAX_DEPTH = 32
 CUSTOM = "custom."
 """The prefix of custom operators' keys in the table of import functions."""
+
+Value = Operand | Resource
+Argument = TensorType | Resource
+"""What a body takes: a tensor of a type, or a variable, which its callers pass."""
 
 
 class Shared:
@@ -78,6 +88,17 @@ class Shared:
                 f"there is no subgraph {index}, but {len(self.model.subgraphs)} in all"
             )
         return self.model.subgraphs[index]
+
+    def tensor(self, subgraph: int, index: int) -> Tensor:
+        """Return a tensor of a subgraph.
+
+        Raises:
+            ModelFileError: there is none of this index.
+        """
+        tensors: Sequence[Tensor] = self.subgraph(subgraph).tensors
+        if not 0 <= index < len(tensors):
+            raise ModelFileError(f"there is no tensor {index}, but {len(tensors)} in all")
+        return tensors[index]
 
     def code(self, operator: Operator) -> tuple[str, int]:
         """Return an operator's type and version."""
@@ -125,7 +146,7 @@ class Subgraph:
         shared: the state that all subgraphs of the model share.
         index: the subgraph's index in the file.
         builder: receives the operations.
-        state: the variables; `None` in a body of control flow.
+        variables: the variables.
         prefix: the prefix of operations' names.
         depth: the nesting depth.
     """
@@ -135,16 +156,17 @@ class Subgraph:
         shared: Shared,
         index: int,
         builder: Builder,
-        state: State | None,
+        variables: Variables,
         prefix: str = "",
         depth: int = 0,
     ) -> None:
-        if depth >= _MAX_DEPTH:
-            raise UnsupportedError(f"its subgraphs are nested over {_MAX_DEPTH} deep")
+        if depth >= MAX_DEPTH:
+            raise UnsupportedError(f"its subgraphs are nested over {MAX_DEPTH} deep")
         self.shared = shared
+        self.index = index
         self.table = shared.subgraph(index)
         self._builder = builder
-        self._state = state
+        self.variables = variables
         self._prefix = prefix
         self._depth = depth
         self._tensors: Sequence[Tensor] = self.table.tensors
@@ -154,18 +176,18 @@ class Subgraph:
     @property
     def inputs(self) -> list[int]:
         """Return the indices of the input tensors."""
-        return _indices(self.table.inputs)
+        return indices(self.table.inputs)
 
     @property
     def outputs(self) -> list[int]:
         """Return the indices of the output tensors."""
-        return _indices(self.table.outputs)
+        return indices(self.table.outputs)
 
-    def run(self, arguments: Sequence[Operand], where: str = "") -> list[Operand]:
+    def run(self, arguments: Sequence[Value], where: str = "") -> list[Value]:
         """Append the operations of the operators; return the outputs.
 
         Args:
-            arguments: the operands for the inputs.
+            arguments: the operands and handles for the inputs.
             where: the file, for messages.
         """
         operators = self.table.operators
@@ -179,7 +201,7 @@ class Subgraph:
             except REFUSALS as error:
                 raise prefix_error(f"{where}{self._describe(number, operator)}", error) from None
         with located(f"{where}outputs"):
-            return [self.operand(index) for index in self.outputs]
+            return [self._value(index) for index in self.outputs]
 
     def tensor(self, index: int) -> Tensor:
         """Return a tensor of the file.
@@ -187,9 +209,7 @@ class Subgraph:
         Raises:
             ModelFileError: there is none of this index.
         """
-        if not 0 <= index < len(self._tensors):
-            raise ModelFileError(f"there is no tensor {index}, but {len(self._tensors)} in all")
-        return self._tensors[index]
+        return self.shared.tensor(self.index, index)
 
     def is_complex(self, index: int) -> bool:
         """Return whether a tensor has complex numbers."""
@@ -197,7 +217,7 @@ class Subgraph:
 
     def name(self, index: int) -> str:
         """Return the name of a tensor."""
-        return self.tensor(index).name or f"tensor_{index}"
+        return tensor_name(self.tensor(index), index)
 
     def operand(self, index: int) -> Operand:
         """Return the operand of a tensor.
@@ -225,13 +245,27 @@ class Subgraph:
         """Return the quantization of a tensor with a scale per block; `None` for another one."""
         return blocks_of(self.tensor(index))
 
-    def run_subgraph(self, index: int, arguments: Sequence[Operand], name: str) -> list[Operand]:
+    def operator_types(self, index: int) -> list[str]:
+        """Return the types of the operators of another subgraph."""
+        operators = self.shared.subgraph(index).operators
+        return [self.shared.code(operator)[0] for operator in operators]
+
+    def run_subgraph(self, index: int, arguments: Sequence[Value], name: str) -> list[Value]:
         """Append the operations of another subgraph; return its outputs."""
         inner = Subgraph(
-            self.shared, index, self._builder, self._state, f"{name}/", self._depth + 1
+            self.shared, index, self._builder, self.variables, f"{name}/", self._depth + 1
         )
         inner._is_initializing = self._is_initializing
         return inner.run(arguments)
+
+    def uses(self, called: Iterable[int], arguments: Sequence[Value]) -> VariableUses:
+        """Return the variables that subgraphs use, which are called with some arguments."""
+        result = VariableUses()
+        for index in called:
+            inputs = zip(indices(self.shared.subgraph(index).inputs), arguments, strict=False)
+            handles = {tensor: value.key for tensor, value in inputs if isinstance(value, Resource)}
+            add_uses(result, self.shared, index, handles, self._depth + 1)
+        return result
 
     def initialize(self, index: int, name: str) -> None:
         """Append the operations of a subgraph that runs once, before the first run."""
@@ -241,58 +275,78 @@ class Subgraph:
         finally:
             self._is_initializing = was_initializing
 
-    def run_body(self, index: int, types: Sequence[TensorType], name: str) -> Body:
-        """Import another subgraph as a separate body, for the types of its inputs."""
-        inner, inputs = self._body(index, types, name)
-        outputs = inner.run(inputs)
+    def run_body(
+        self,
+        index: int,
+        arguments: Sequence[Argument],
+        variables: Mapping[str, TensorType],
+        name: str,
+    ) -> Body:
+        """Import another subgraph as a separate body, which takes and returns variables, too.
+
+        Args:
+            index: the subgraph.
+            arguments: the types of its inputs; handles of variables are no inputs of the body.
+            variables: the types of the variables, which are the body's last inputs and outputs.
+            name: the name of the body.
+        """
+        inner, inputs, values = self._body(index, arguments, variables, name)
+        outputs = [each for each in inner.run(values) if isinstance(each, Operand)]
+        outputs += [inner.variables.present[key] for key in variables]
         return Body(name, inputs, inner._builder.operations, outputs, Captures())
 
     def run_loop_body(
-        self, index: int, condition_index: int, types: Sequence[TensorType], name: str
+        self,
+        called: tuple[int, int],
+        arguments: Sequence[Argument],
+        variables: Mapping[str, TensorType],
+        name: str,
     ) -> Body:
         """Import the body of a loop, which ends with the condition for the next iteration.
 
         Args:
-            index: the subgraph that maps the state to the next one.
-            condition_index: the subgraph that maps a state to the condition.
-            types: the types of the state.
+            called: the subgraph that maps a state to the condition, and the one that maps it to the
+                next state.
+            arguments: the types of the state; handles of variables are no inputs of the body.
+            variables: the types of the variables, which follow the state.
             name: the name of the body.
         """
-        inner, inputs = self._body(index, types, name)
-        outputs = inner.run(inputs)
-        (condition,) = inner.run_subgraph(condition_index, outputs, f"{name}/condition")
+        condition_index, index = called
+        inner, inputs, values = self._body(index, arguments, variables, name)
+        results = inner.run(values)
+        (condition,) = inner.run_subgraph(condition_index, results, f"{name}/condition")
+        outputs = [each for each in (condition, *results) if isinstance(each, Operand)]
+        outputs += [inner.variables.present[key] for key in variables]
         numbers = [Operand("iteration", ITERATION), Operand("condition", CONDITION)]
-        operations = inner._builder.operations
-        return Body(name, [*numbers, *inputs], operations, [condition, *outputs], Captures())
+        return Body(name, [*numbers, *inputs], inner._builder.operations, outputs, Captures())
 
     def _body(
-        self, index: int, types: Sequence[TensorType], name: str
-    ) -> tuple[Subgraph, list[Operand]]:
-        """Return a subgraph with a builder for itself, and its inputs."""
+        self,
+        index: int,
+        arguments: Sequence[Argument],
+        variables: Mapping[str, TensorType],
+        name: str,
+    ) -> tuple[Subgraph, list[Operand], list[Value]]:
+        """Return a subgraph with a builder for itself, the body's inputs, and the subgraph's."""
         builder = Builder(name, used_names=self.shared.operation_names)
-        inner = Subgraph(self.shared, index, builder, None, f"{name}/", self._depth + 1)
-        if len(inner.inputs) != len(types):
-            raise ModelError(f"takes {len(inner.inputs)} values, not {len(types)}")
-        inputs = [
-            Operand(inner.name(tensor), type_)
-            for tensor, type_ in zip(inner.inputs, types, strict=True)
+        passed = {key: Operand(key, type_) for key, type_ in variables.items()}
+        values = Variables(builder, passed)
+        inner = Subgraph(self.shared, index, builder, values, f"{name}/", self._depth + 1)
+        if len(inner.inputs) != len(arguments):
+            raise ModelError(f"takes {len(inner.inputs)} values, not {len(arguments)}")
+        inputs: list[Value] = [
+            each if isinstance(each, Resource) else Operand(inner.name(tensor), each)
+            for tensor, each in zip(inner.inputs, arguments, strict=True)
         ]
-        return inner, inputs
-
-    def read_variable(self, resource: Resource, type_: TensorType) -> Operand:
-        """Return the value of a variable.
-
-        Raises:
-            UnsupportedError: it is read in a body of control flow.
-        """
-        return self._variables().read(resource.key, type_)
+        operands = [each for each in inputs if isinstance(each, Operand)]
+        return inner, [*operands, *passed.values()], inputs
 
     def assign_variable(self, resource: Resource, value: Operand) -> None:
         """Assign a value to a variable, or set its initial value in a subgraph that runs once."""
         if self._is_initializing:
-            self._variables().initialize(resource.key, value)
+            self.variables.initialize(resource.key, value)
         else:
-            self._variables().assign(resource.key, value)
+            self.variables.assign(resource.key, value)
 
     def update(self, index: int, value: Operand, node: Node) -> None:
         """Assign a value to a tensor that keeps it until the next run."""
@@ -301,12 +355,7 @@ class Subgraph:
             raise ModelError(f"tensor {self.name(index)!r} keeps state, but is no variable")
         fitted = node.fit(value, declared_type(tensor))
         self._results[index] = fitted
-        self._variables().assign(self.name(index), fitted)
-
-    def _variables(self) -> State:
-        if self._state is None:
-            raise UnsupportedError("a variable in a body of control flow cannot be expressed")
-        return self._state
+        self.variables.assign(self.name(index), fitted)
 
     def _value(self, index: int) -> Operand | Resource:
         """Return the value of a tensor; constants are read when they are first used."""
@@ -315,7 +364,7 @@ class Subgraph:
             if self.shared.reader.is_constant(tensor):
                 self._results[index] = self.shared.reader.constant(tensor, name)
             elif tensor.is_variable:
-                return self._variables().read(name, declared_type(tensor))
+                return self.variables.read(name, declared_type(tensor))
             elif 0 in (shape := declared_type(tensor).static_shape or ()):
                 type_ = declared_type(tensor)
                 empty = np.zeros(shape, type_.element_type.dtype)
@@ -326,7 +375,7 @@ class Subgraph:
 
     def _describe(self, number: int, operator: Operator) -> str:
         """Return a description of an operator for messages."""
-        outputs = _indices(operator.outputs)
+        outputs = indices(operator.outputs)
         known = bool(outputs) and 0 <= outputs[0] < len(self._tensors)
         name = f" {self.name(outputs[0])!r}" if known else ""
         type_ = ""
@@ -340,7 +389,7 @@ class Subgraph:
         type_, version = self.shared.code(operator)
         if type_ not in TABLE:
             raise UnsupportedError("no importer for this operator")
-        inputs, outputs = _indices(operator.inputs), _indices(operator.outputs)
+        inputs, outputs = indices(operator.inputs), indices(operator.outputs)
         if type_ not in TAKES_COMPLEX and any(self.is_complex(i) for i in inputs if i >= 0):
             raise UnsupportedError("of complex numbers, it has no importer")
         stem = f"{self._prefix}{self.name(outputs[0]) if outputs else type_}"
@@ -352,8 +401,9 @@ class Subgraph:
             inputs=[None if index < 0 else self._value(index) for index in inputs],
             input_indices=inputs,
             outputs=[self._declared(index) for index in outputs],
+            output_indices=outputs,
             intermediates=[
-                declared_type(self.tensor(index)) for index in _indices(operator.intermediates)
+                declared_type(self.tensor(index)) for index in indices(operator.intermediates)
             ],
             builder=self._builder,
             names=self.shared.names(stem),
@@ -397,8 +447,8 @@ class Subgraph:
             value = self._results.get(index)
             if isinstance(value, Operand) and value in renamed:
                 self._results[index] = renamed[value]
-        if self._state is not None and renamed:
-            self._state.rename(renamed)
+        if renamed:
+            self.variables.rename(renamed)
 
     def _bind(
         self, outputs: Sequence[int], results: Sequence[Result], before: int
@@ -426,10 +476,6 @@ class Subgraph:
             elif result is not None:
                 self._results[index] = result
         return renamed
-
-
-def _indices(vector: Array | None) -> list[int]:
-    return [] if vector is None else vector.tolist()
 
 
 def _bytes(vector: Array | None) -> bytes:

@@ -66,10 +66,15 @@ def prelu(operation: PRelu, input: Array, slope: Array) -> Array:
     integers, slopes = centered(operation, "input", input), centered(operation, "slope", slope)
     if slopes.ndim == 1:  # one for each channel
         slopes = slopes.reshape(-1, *(1,) * max(0, integers.ndim - 2))
-    scale = scale_of(operation, "input") * scale_of(operation, "slope") / scale_of(operation)
-    negative = rescaled(integers * slopes, factor(scale))
-    positive = rescaled(integers, _factor(operation))
+    by, slope_by = slope_factors(operation)
+    negative, positive = rescaled(integers * slopes, slope_by), rescaled(integers, by)
     return offset(operation, np.where(integers >= 0, positive, negative))
+
+
+def slope_factors(operation: PRelu) -> tuple[Factor, Factor]:
+    """Return the factors of integers that are not negative, and of the others times slopes."""
+    scale = scale_of(operation, "input") * scale_of(operation, "slope") / scale_of(operation)
+    return _factor(operation), factor(scale)
 
 
 @fixed_point(HardSwish, EIGHT_BITS)
@@ -106,19 +111,22 @@ _INTEGER_BITS = 5
 def softmax(operation: Softmax, input: Array) -> Array:
     """Divide powers by their sum, with 31 and 19 bits after the binary point."""
     least, _ = limits(operation.outputs[0].type.element_type)
-    scale = np.float64(scale_of(operation, "input")) * 2.0 ** (31 - _INTEGER_BITS)
-    by = factor(min(scale, 2.0**31 - 1))
-    radius = np.floor(31 * 2.0 ** (31 - _INTEGER_BITS) / 2.0 ** float(by.shift))
     integers = np.moveaxis(input.astype(np.int64), operation.axis, -1)
-    differences = integers - integers.max(axis=-1, keepdims=True)
-    is_near = differences >= -radius
-    shifted = rescaled(np.where(is_near, differences, 0), by)
-    powers = np.where(is_near, exponential(shifted, _INTEGER_BITS), 0)
+    powers = softmax_powers(operation, integers - integers.max(axis=-1, keepdims=True))
     total = shifted_right(powers, 12).sum(axis=-1, keepdims=True)
     # The sum is `(1 + rest) * 2**bits`, with at least one power of about 1.
     length = bit_length(total)
     rest = (total << (32 - length)) - (1 << 31)
     quotients = high_product(reciprocal(rest), powers)
-    steps = shifted_right(quotients, length - 20 + 31 - 8) + least
-    result = np.where(is_near, np.minimum(steps, least + 255), least)
-    return np.moveaxis(result, -1, operation.axis)
+    steps = np.minimum(shifted_right(quotients, length - 20 + 31 - 8), 255)
+    return np.moveaxis(steps + least, -1, operation.axis)
+
+
+def softmax_powers(operation: Softmax, differences: Array) -> Array:
+    """Return exp of integers less the greatest, 31 bits after the binary point; 0 of far ones."""
+    scale = np.float64(scale_of(operation, "input")) * 2.0 ** (31 - _INTEGER_BITS)
+    by = factor(min(scale, 2.0**31 - 1))
+    radius = np.floor(31 * 2.0 ** (31 - _INTEGER_BITS) / 2.0 ** float(by.shift))
+    is_near = differences >= -radius
+    shifted = rescaled(np.where(is_near, differences, 0), by)
+    return np.where(is_near, exponential(shifted, _INTEGER_BITS), 0)

@@ -33,12 +33,12 @@ def _inverse(rest: Array, bits: int) -> Array:
 
 def narrow(constant: int, bits: int) -> Array:
     """Return a constant of 31 bits rounded to fewer bits."""
-    return shifted_right(np.int64(constant), 31 - bits)
+    return shifted_right(np.array(constant), 31 - bits)
 
 
 def inverse_square_root(integers: Array) -> Factor:
     """Return `1 / sqrt(integers)` by five steps of Newton's method; of 0 that of 1."""
-    x, shift = np.maximum(integers, 2), np.int64(11)
+    x, shift = np.maximum(integers, 2), np.full(integers.shape, 11)
     while (is_large := x >= 1 << 29).any():
         x, shift = np.where(is_large, x // 4, x), shift + is_large
     pairs = (31 - bit_length(x)) // 2 - 1
@@ -47,7 +47,7 @@ def inverse_square_root(integers: Array) -> Factor:
     root = np.full(x.shape, 1 << 28)
     for _ in range(5):
         cube = high_product(high_product(root, root), root) << 6
-        root = high_product(np.int64(3 << 27), root) - high_product(half, cube) << 3
+        root = high_product(np.full(x.shape, 3 << 27), root) - high_product(half, cube) << 3
     multiplier = high_product(root, 1518500250) << np.maximum(-shift, 0)
     is_one = integers <= 1
     return Factor(

@@ -31,7 +31,7 @@ def rsqrt(operation: Rsqrt, input: Array) -> Array:
     """Compute roots with 20 bits after the binary point; that of 0 is the greatest integer."""
     integers = centered(operation, "input", input)
     root = inverse_square_root(integers)
-    fine = rescaled(np.int64(1), Factor(root.multiplier, root.shift + 20))
+    fine = rescaled(np.ones_like(integers), Factor(root.multiplier, root.shift + 20))
     unit = factor(1 / np.float64(np.sqrt(scale_of(operation, "input")) * scale_of(operation)))
     result = offset(operation, rescaled(fine, Factor(unit.multiplier, unit.shift - 20)))
-    return np.where(integers == 0, clamped(operation, np.int64(127)), result)
+    return np.where(integers == 0, clamped(operation, np.full_like(integers, 127)), result)

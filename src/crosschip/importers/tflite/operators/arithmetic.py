@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from crosschip.flatbuffer.schemas.tflite.options import (
     AddOptions,
     DivOptions,
@@ -24,6 +28,9 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
+from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.logical import And, Or, Where
+from crosschip.ops.standard.unary import Abs, Atan, IsInf, Neg
 
 _BINARY: dict[str, type[Operator]] = {
     "FLOOR_DIV": FloorDiv,
@@ -61,3 +68,25 @@ def fused(node: Node) -> Operand:
 @imports("ADD_N")
 def add_n(node: Node) -> Operand:
     return node.add(Sum, node.all_inputs())
+
+
+@imports("ATAN2")
+def atan2(node: Node) -> Operand:
+    """Import the angle of the point (x, y), of magnitudes first; signs of zeros count."""
+    dtype = node[0].type.element_type.dtype
+    zero, one, half_turn = (np.array(number, dtype) for number in (0, 1, math.pi))
+    negative, magnitudes = [], []
+    for operand in (node[0], node[1]):
+        inverse = node.add(Div, one, operand)
+        below = node.add(Less, operand, zero), node.add(Less, inverse, zero)
+        negative.append(node.add(Or, *below))
+        magnitudes.append(node.add(Abs, operand))
+    y, x = magnitudes
+    # Of two zeros the quotient is that of 0 and 1, of two infinities that of 1 and 1.
+    zeros = node.add(Equal, node.add(Add, y, x), zero)
+    infinities = node.add(And, node.add(IsInf, y), node.add(IsInf, x))
+    y = node.add(Where, infinities, one, y)
+    x = node.add(Where, node.add(Or, zeros, infinities), one, x)
+    angle = node.add(Atan, node.add(Div, y, x))
+    angle = node.add(Where, negative[1], node.add(Sub, half_turn, angle), angle)
+    return node.add(Where, negative[0], node.add(Neg, angle), angle)

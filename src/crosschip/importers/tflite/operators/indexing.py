@@ -58,11 +58,6 @@ def gather_nd(node: Node) -> Operand:
     return node.add(GatherND, node[0], node[1])
 
 
-@imports("EMBEDDING_LOOKUP")
-def embedding_lookup(node: Node) -> Operand:
-    return node.add(Gather, node[1], node[0], axis=0)
-
-
 @imports("SCATTER_ND")
 def scatter_nd(node: Node) -> Operand:
     """Import zeros to which updates are added."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from crosschip.flatbuffer.schemas.tflite.enumerations import MirrorPadMode
@@ -10,13 +12,15 @@ from crosschip.flatbuffer.schemas.tflite.options import (
     MirrorPadOptions,
     PackOptions,
 )
+from crosschip.importers.facts import rank_of, size_of, static_shape_of
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import Operand
+from crosschip.ir import ModelError, Operand
 from crosschip.mapping.channels_last import channels_first_axes
 from crosschip.ops.standard.creation import Fill, FillLike, Range
 from crosschip.ops.standard.joining import Concat, Stack
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
 from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.slicing import Slice
 
 _MIRRORED = {MirrorPadMode.REFLECT: PadMode.REFLECT, MirrorPadMode.SYMMETRIC: PadMode.SYMMETRIC}
 
@@ -64,6 +68,37 @@ def mirror_pad(node: Node) -> Operand:
     amounts = tuple(map(int, node.value(1, "the list of paddings").ravel()))
     mode = _MIRRORED[MirrorPadMode(node.options(MirrorPadOptions).mode)]
     return node.add(Pad, node[0], amounts, mode=mode)
+
+
+@imports("DILATE")
+def dilate_(node: Node) -> Operand:
+    factors = [int(each) for each in node.value(1, "the list of dilations").ravel()]
+    return dilate(node, node[0], factors, node.add(Reshape, node[2], ()))
+
+
+def dilate(node: Node, operand: Operand, factors: Sequence[int], value: Operand) -> Operand:
+    """Return a tensor with values between its elements: `factor - 1` of them along each axis.
+
+    Raises:
+        ModelError: there is not a positive factor for each axis.
+    """
+    if len(factors) != rank_of(operand) or min(factors) < 1:
+        raise ModelError(f"{list(factors)} are no dilations of {rank_of(operand)} axes")
+    for axis, factor in enumerate(factors):
+        size = size_of(operand, axis)
+        if factor == 1 or not size:
+            continue
+        # Each element becomes the first of a row, and values fill the row.
+        pads = [0] * (2 * rank_of(operand) + 2)
+        pads[2 * axis + 3] = factor - 1
+        rows = node.add(Pad, node.add(Unsqueeze, operand, (axis + 1,)), tuple(pads), value=value)
+        sizes = list(static_shape_of(operand))
+        sizes[axis] *= factor
+        joined = node.add(Reshape, rows, tuple(sizes))
+        operand = node.add(
+            Slice, joined, axes=(axis,), starts=(0,), ends=((size - 1) * factor + 1,)
+        )
+    return operand
 
 
 @imports("FILL")

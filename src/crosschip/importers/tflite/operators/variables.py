@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from crosschip.flatbuffer import Table
 from crosschip.flatbuffer.schemas.tflite.options import CallOnceOptions, VarHandleOptions
 from crosschip.importers.tflite.node import Node, Resource, imports
+from crosschip.importers.tflite.variable_uses import key_of
 from crosschip.ir import Operand
-
-
-def key_of(options: Table | None) -> str:
-    """Return what identifies the variable of VAR_HANDLE's options."""
-    if not isinstance(options, VarHandleOptions):
-        return "/"
-    return f"{options.container or ''}/{options.shared_name or ''}"
 
 
 @imports("VAR_HANDLE")
@@ -22,7 +15,7 @@ def var_handle(node: Node) -> Resource:
 
 @imports("READ_VARIABLE")
 def read_variable(node: Node) -> Operand:
-    return node.subgraph.read_variable(node.resource(0), node.output())
+    return node.subgraph.variables.read(node.resource(0).key, node.output())
 
 
 @imports("ASSIGN_VARIABLE")
