@@ -71,7 +71,7 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
         model = crosschip.load(case.file(dynamic=len(calls) > 1))
         with crosschip.compile(model, devices, cache=False) as compiled:
             for arrays, expected in calls:
-                results = _results(compiled.run(_inputs(model, arrays)))
+                results = _results(compiled.run(inputs_of(model, arrays)))
                 assert len(results) == len(expected)
                 for wanted, actual in zip(expected, results, strict=True):
                     if reason := _difference(wanted, actual, steps):
@@ -83,7 +83,7 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
     return Comparison(Verdict.RIGHT)
 
 
-def _inputs(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
+def inputs_of(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
     """Return the arrays by name, and for variables zeros, or their zero points if quantized."""
     state = {
         name: np.full(
