@@ -17,10 +17,15 @@ from crosschip.ops.definition.serialization import from_bytes, to_bytes
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 2, 300, 10
 _ALL = [(operator, dtype) for operator, dtypes in TYPES.items() for dtype in dtypes]
 
-_COARSE = {(name, "int16") for name in ("EXP", "LOG", "RESIZE_BILINEAR", "SOFTMAX")}
-"""Functions that LiteRT interpolates in a table, and positions of 10 bits after the binary point.
+_TABLES = ("EXP", "GELU", "LOG", "RSQRT", "SOFTMAX")
 
-Of 16 bits they are further than a step from the results on reals.
+_COARSE = {(name, "int16") for name in (*_TABLES, "RESIZE_BILINEAR", "REDUCE_PROD")} | {
+    ("REDUCE_PROD", "int8")
+}
+"""Results of LiteRT that are further than a step from those on reals.
+
+It interpolates functions of 16 bits in a table, has 10 bits after the binary point for positions,
+and rounds after each factor of a product.
 """
 
 
