@@ -22,12 +22,10 @@ _LEAST_NORM = np.float32(1e-6)
 
 @imports("SOFTMAX")
 def softmax(node: Node) -> Operand:
-    beta = np.float32(node.options(SoftmaxOptions).beta)
-    scaled = (
-        node[0]
-        if beta == 1
-        else node.add(Mul, node.dequantized(node[0]), node.constant(np.array(beta)))
-    )
+    beta, scaled = np.float32(node.options(SoftmaxOptions).beta), node[0]
+    if beta != 1:
+        real = node.dequantized(node[0])
+        scaled = node.add(Mul, real, np.array(beta, real.type.element_type.dtype))
     return node.add(Softmax, scaled, axis=-1)
 
 
