@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.importers.tflite.layer_cases import LAYERS
 from tests.importers.tflite.lookup_cases import LOOKUPS
 from tests.importers.tflite.operator_cases import OPERATORS
 from tests.importers.tflite.random_cases import RANDOM
-from tests.importers.tflite.single_operator import CASES, Draw, LiteRT
+from tests.importers.tflite.single_operator import CASES, Case, Draw, LiteRT
 from tests.importers.tflite.stablehlo_cases import STABLEHLO
 
 import crosschip
@@ -21,7 +21,7 @@ from crosschip.ir import Array
 
 _SEEDS, _NIGHTLY_SEEDS, _ENGINE_SEEDS = 3, 270, 40
 _TOLERANCE = 2e-5
-_ALL = [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO, *CUSTOM]
+ALL_OPERATORS = [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO, *CUSTOM]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,16 @@ def _initial_state(model: crosschip.Model) -> dict[str, Array]:
     }
 
 
+def run_case(case: Case, devices: Sequence[str]) -> list[Array]:
+    """Return the outputs of a file on devices."""
+    model = crosschip.load(case.file())
+    fed = (name for name in model.inputs if not name.startswith("past."))
+    inputs = dict(zip(fed, case.arrays(), strict=True)) | _initial_state(model)
+    with crosschip.compile(model, devices, cache=False) as compiled:
+        outputs = compiled.run(inputs)
+    return [value for name, value in outputs.items() if not name.startswith("present.")]
+
+
 def _check(litert: LiteRT, operator: str, seeds: range, device: str) -> Counter[str]:
     """Compare a device with LiteRT on some cases, and count what became of them."""
     outcomes: Counter[str] = Counter()
@@ -69,12 +79,7 @@ def _check(litert: LiteRT, operator: str, seeds: range, device: str) -> Counter[
             continue
         # The reference computes in LiteRT's integers; engines round once.
         steps = 1 if device != "reference" and case.outputs[0].scale else 0
-        model = crosschip.load(case.file())
-        fed = (name for name in model.inputs if not name.startswith("past."))
-        inputs = dict(zip(fed, case.arrays(), strict=True)) | _initial_state(model)
-        with crosschip.compile(model, devices, cache=False) as compiled:
-            outputs = compiled.run(inputs)
-        results = [value for name, value in outputs.items() if not name.startswith("present.")]
+        results = run_case(case, devices)
         assert len(results) == len(expected)
         for wanted, actual in zip(expected, results, strict=True):
             difference = _difference(wanted, actual, steps)
@@ -83,17 +88,13 @@ def _check(litert: LiteRT, operator: str, seeds: range, device: str) -> Counter[
     return outcomes
 
 
-@pytest.mark.parametrize(
-    "operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
-)
+@pytest.mark.parametrize("operator", ALL_OPERATORS)
 def test_the_reference_computes_what_litert_does(operator: str, litert: LiteRT) -> None:
     assert _check(litert, operator, range(_SEEDS), "reference")["right"]
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
-)
+@pytest.mark.parametrize("operator", ALL_OPERATORS)
 def test_many_files_give_what_litert_does(operator: str, litert: LiteRT) -> None:
     outcomes = _check(litert, operator, range(_NIGHTLY_SEEDS), "reference")
     assert outcomes["right"] >= _NIGHTLY_SEEDS // 2
@@ -101,9 +102,7 @@ def test_many_files_give_what_litert_does(operator: str, litert: LiteRT) -> None
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino", "xla"])
-@pytest.mark.parametrize(
-    "operator", [*OPERATORS, *INTEGERS, *LAYERS, *LOOKUPS, *RANDOM, *STABLEHLO]
-)
+@pytest.mark.parametrize("operator", ALL_OPERATORS)
 def test_engines_compute_what_litert_does(operator: str, device: str, litert: LiteRT) -> None:
     outcomes = _check(litert, operator, range(_ENGINE_SEEDS), device)
     assert outcomes["right"] >= _ENGINE_SEEDS // 2
