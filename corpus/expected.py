@@ -84,26 +84,33 @@ def read(entry: Entry) -> Expected:
     return Expected(arrays, told["spreads"], told["openvino"])
 
 
-def main(name: str) -> None:
-    """Ask the engines and write down what they say."""
+def ask(entry: Entry) -> Expected:
+    """What the engine of the file's format says, without OpenVINO."""
     from corpus import litert
-    from corpus.__main__ import entry_called
 
-    entry = entry_called(name)
     inputs = inputs_of(entry)
     is_lite = entry.file.suffix == litert.SUFFIX
     arrays, *others = list(
         _lite_answers(entry.file, inputs) if is_lite else _answers(entry.file, inputs)
     )
     spreads = [max(apart) for apart in zip(*(difference(o, arrays) for o in others), strict=True)]
-    told: dict[str, Any] = {"spreads": spreads, "openvino": None}
-    _write(path_of(entry), arrays, told)
+    return Expected(arrays, spreads, None)
+
+
+def main(name: str) -> None:
+    """Ask the engines and write down what they say."""
+    from corpus.__main__ import entry_called
+
+    entry = entry_called(name)
+    expected = ask(entry)
+    told: dict[str, Any] = {"spreads": expected.spreads, "openvino": None}
+    _write(path_of(entry), expected.arrays, told)
     try:  # the answer stands if OpenVINO dies on the file
-        told["openvino"] = difference(_openvino(entry.file, inputs), arrays)
+        told["openvino"] = difference(_openvino(entry.file, inputs_of(entry)), expected.arrays)
     except Exception as error:
         print(str(error).strip().splitlines()[0])
         return
-    _write(path_of(entry), arrays, told)
+    _write(path_of(entry), expected.arrays, told)
 
 
 def _answers(path: Path, inputs: Mapping[str, Array]) -> Iterator[list[Array]]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ai_edge_litert.interpreter import Interpreter
+from tests.importers.tflite.all_cases import NAMES
 from tests.importers.tflite.single_operator import CASES, Case, Draw, LiteRT
 from tests.importers.tflite.test_other_types import (
     QUANTIZED,
@@ -20,7 +21,6 @@ from tests.importers.tflite.test_other_types import (
     check,
     quantized_cases,
 )
-from tests.importers.tflite.test_single_operators import ALL_OPERATORS
 
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.tflite.operators import TABLE
@@ -54,7 +54,7 @@ def main() -> None:
     litert = LiteRT()
     types: dict[str, set[str]] = defaultdict(set)
     quantized: dict[str, set[str]] = defaultdict(set)
-    for operator in ALL_OPERATORS:
+    for operator in NAMES:
         drawn = ((seed, CASES[operator](Draw(seed), operator)) for seed in SEEDS)
         for _, case in (*drawn, *cases_of_types(operator), *quantized_cases(operator)):
             dtype, is_quantized = data_type(case)
@@ -62,7 +62,7 @@ def main() -> None:
             if dtype not in known[case.operator] and is_right(litert, case):
                 known[case.operator].add(dtype)
     litert.close()
-    first = {CASES[name](Draw(0), name).operator: name for name in reversed(ALL_OPERATORS)}
+    first = {CASES[name](Draw(0), name).operator: name for name in reversed(NAMES)}
     rows = []
     for name in sorted(TABLE.names(), key=lambda name: (name.startswith("custom."), name)):
         shown = name.removeprefix("custom.") + " (custom)" * name.startswith("custom.")
@@ -89,7 +89,7 @@ def data_type(case: Case) -> tuple[str, bool]:
 def is_right(litert: LiteRT, case: Case) -> bool:
     """Return whether LiteRT runs a case, with the same results."""
     try:
-        return check(litert, iter([(0, case)])) == 1
+        return check(litert, [(0, case)]) == 1
     except Exception:
         return False
 

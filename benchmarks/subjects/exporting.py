@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import onnx
 
 import crosschip
 from benchmarks.comparison import Estimate, compare
@@ -88,7 +89,8 @@ def _measure(path: Path, quick: bool, format: str, engine: str) -> Iterator[Expo
         model, inputs = _load(path)
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder, f"model.{format}")
-            checked = export(model, exported, format).verification
+            settings = _settings(path) if format == "onnx" else {}
+            checked = export(model, exported, format, properties=settings).verification
             threads = os.cpu_count() or 1
             run = _run_of_litert if engine == "litert" else _run_of_onnxruntime
             result = compare(
@@ -105,6 +107,14 @@ def _measure(path: Path, quick: bool, format: str, engine: str) -> Iterator[Expo
     error_value = checked.error if checked is not None else None
     figures = (result.direct_ms, result.ours_ms, result.ratio, error_value)
     yield Exported(name, way, engine, *figures)
+
+
+def _settings(path: Path) -> dict[str, str]:
+    """Return the settings to export an ONNX file with the operators of the same domains."""
+    domain = "com.microsoft"
+    proto = onnx.load(path, load_external_data=False)
+    contributed = any(node.domain == domain for node in proto.graph.node)
+    return {"domain": domain} if contributed else {}
 
 
 def _round_trip(path: Path) -> Iterator[Exported]:

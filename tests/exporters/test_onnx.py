@@ -12,9 +12,12 @@ from tests.exporters.examples import outcomes
 import crosschip as cc
 from crosschip.exporters import export
 from crosschip.exporters import onnx as exporter
-from crosschip.ir import Builder, ElementType, If, Model, TensorType
+from crosschip.ir import Builder, ElementType, If, InputError, Model, TensorType
+from crosschip.ops.definition.examples import examples_of, model_of
 from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.recurrent import DynamicQuantizeLSTM
 from crosschip.ops.standard.reduction import ReduceMax
+from crosschip.ops.standard.searching import ArgMax
 
 FLOAT32 = ElementType.FLOAT32
 
@@ -62,6 +65,29 @@ def test_names_types_and_versions(tmp_path: Path) -> None:
         assert [value.name for value in proto.graph.input] == ["value0"]
         assert [value.name for value in proto.graph.output] == ["constant0"]
         assert proto.graph.name == "names"
+
+
+def test_reductions_and_searches_are_single_nodes(tmp_path: Path) -> None:
+    b = Builder("scores")
+    scores = b.input("scores", TensorType(FLOAT32, (2, 8)))
+    b.output("most", b.add(ReduceMax, scores, axes=(1,)))
+    b.output("best", b.add(ArgMax, scores, axis=1))
+    path = tmp_path / "model.onnx"
+    export(b.build(), path)
+    assert [node.op_type for node in onnx.load(path).graph.node] == ["ReduceMax", "ArgMax"]
+
+
+def test_operators_of_onnx_runtime(tmp_path: Path) -> None:
+    model = model_of(DynamicQuantizeLSTM, examples_of(DynamicQuantizeLSTM)[0])
+    path = tmp_path / "model.onnx"
+    standard = export(model, path)
+    assert {node.domain for node in onnx.load(path).graph.node} == {""}
+    for opset in ("18", "21"):
+        short = export(model, path, properties={"domain": "com.microsoft", "opset": opset})
+        assert [node.op_type for node in onnx.load(path).graph.node] == ["DynamicQuantizeLSTM"]
+        assert short.operations == 1 < standard.operations
+    with pytest.raises(InputError, match=r"domain is 'ai\.onnx\.ml', but can only be com\.micro"):
+        export(model, path, properties={"domain": "ai.onnx.ml"})
 
 
 def test_control_flow(tmp_path: Path) -> None:

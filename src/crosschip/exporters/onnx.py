@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 suffix = ".onnx"
 engine = "ONNX Runtime"
 static = False
-properties: Mapping[str, str] = {"opset": "the version of the standard operators, 17 to 25 (21)"}
+properties: Mapping[str, str] = {
+    "opset": "the version of the standard operators, 17 to 25 (21)",
+    "domain": "com.microsoft: write ONNX Runtime's own operators, too, instead of replacing them",
+}
 
 
 def lower(model: Model, properties: Mapping[str, str]) -> Model:
@@ -92,18 +95,26 @@ def _supports(operation: Operation, dialect: Dialect) -> Support:
 
 
 def _dialect(properties: Mapping[str, str]) -> Dialect:
-    """Return the version of ONNX that the settings name.
+    """Return the version and the domains of ONNX that the settings name.
 
     Raises:
-        InputError: there is no such version.
+        InputError: there is no such version or domain.
     """
-    from crosschip.devices.kits.onnx.graph import OPSET
+    from crosschip.devices.kits.onnx.graph import CONTRIBUTED, OPSET
     from crosschip.devices.kits.onnx.standalone import NEWEST_OPSET, OLDEST_OPSET, Dialect
 
     text = properties.get("opset", str(OPSET))
     if not text.isdecimal() or not OLDEST_OPSET <= int(text) <= NEWEST_OPSET:
         raise InputError(f"opset is {text!r}, not a number from {OLDEST_OPSET} to {NEWEST_OPSET}")
-    return Dialect(opset=int(text), types=frozenset(ElementType))
+    domain = properties.get("domain", "")
+    if domain not in ("", CONTRIBUTED):
+        raise InputError(f"domain is {domain!r}, but can only be {CONTRIBUTED}")
+    return Dialect(
+        opset=int(text),
+        types=frozenset(ElementType),
+        contributed=bool(domain),
+        workarounds=False,
+    )
 
 
 def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
+import flatbuffers
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
 from tests.importers.tflite.operator_cases import OPERATORS
 from tests.importers.tflite.single_operator import CASES, Case, Draw, Tensor, cases, const, options
 
@@ -13,6 +17,24 @@ _LSTM_OPTIONS = {
     "LSTM": "LSTM",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
 }
+
+
+def _unchanged(model: Any) -> None:
+    """Leave a file as it is."""
+
+
+@dataclass(frozen=True)
+class PatchedCase(Case):
+    """A file with one operator whose content is changed before it is written."""
+
+    patch: Callable[[Any], None] = _unchanged
+
+    def file(self, *, dynamic: bool = False) -> bytes:
+        model = schema.ModelT.InitFromPackedBuf(super().file(dynamic=dynamic))
+        self.patch(model)
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
 
 
 def _weights(draw: Draw, shape: tuple[int, ...], axis: int | None = None) -> Tensor:
@@ -192,6 +214,110 @@ def svdf(draw: Draw, operator: str) -> Case:
     activation = draw.random.choice([0, 1, 3])
     chosen = options("SVDF", rank=rank, fusedActivationFunction=activation)
     return Case(operator, inputs, [Tensor()], chosen, 2 if hybrid else 1)
+
+
+@cases("SVDF (quantized)")
+def quantized_svdf(draw: Draw, _: str) -> Case:
+    """Draw a layer on int8 with a state of int16; LiteRT has only RELU here."""
+    batch, size, memory = (draw.random.randint(1, 4) for _ in range(3))
+    rank, units = draw.random.randint(1, 2), draw.random.randint(1, 3)
+    filters = rank * units
+    input = draw.quantized((batch, size), "int8")
+    feature = _weights(draw, (filters, size))
+    state = Tensor(
+        np.zeros((batch, filters * memory), np.int16),
+        "int16",
+        scale=(float(np.float32(input.scale[0] * feature.scale[0] * draw.random.uniform(1, 9))),),
+        zero_point=(0,),
+        variable=True,
+    )
+    time = draw.quantized((filters, memory), "int16", constant=True)
+    bias = Tensor(draw.integers((units,), "int32", -9999, 9999), "int32", True)
+    unit = state.scale[0] * time.scale[0] * draw.random.uniform(2**17, 2**20)
+    output = Tensor(
+        None, "int8", scale=(float(np.float32(unit)),), zero_point=(draw.zero_point("int8"),)
+    )
+    chosen = options("SVDF", rank=rank, fusedActivationFunction=1)
+    inputs = [input, feature, time, bias if draw.chance(0.7) else None, state]
+    return Case("SVDF", inputs, [output], chosen, 3)
+
+
+@cases("LSTM (quantized)", "UNIDIRECTIONAL_SEQUENCE_LSTM (quantized)")
+def quantized_lstm(draw: Draw, key: str) -> Case:
+    """Draw a cell on int8 with a cell state of int16.
+
+    LiteRT's kernel takes the size of the output for that of the cell with peepholes.
+    """
+    operator = key.split()[0]
+    coupled, projected, peepholed = draw.chance(0.3), draw.chance(0.3), draw.chance(0.3)
+    batch, size, units, steps = (draw.random.randint(1, 4) for _ in range(4))
+    outputs = draw.random.randint(1, 4) if projected and not peepholed else units
+    input = draw.quantized((batch, size), "int8")
+    state = draw.output("int8")
+    states = [
+        replace(state, array=np.full((batch, outputs), 0, np.int8), variable=True),
+        Tensor(
+            np.zeros((batch, units), np.int16),
+            "int16",
+            scale=(2.0 ** -draw.random.randint(11, 15),),
+            zero_point=(0,),
+            variable=True,
+        ),
+    ]
+
+    def weights(rows: int, columns: int, unit: float) -> Tensor:
+        scale = draw.random.uniform(0.5, 8) / (unit * 128**2 * np.sqrt(columns))
+        tensor = _weights(draw, (rows, columns))
+        return replace(tensor, scale=(float(np.float32(scale)),))
+
+    def gates(draw_one: Callable[[int], Tensor]) -> list[Tensor | None]:
+        return [None if coupled and gate == 0 else draw_one(gate) for gate in range(4)]
+
+    def peephole(gate: int) -> Tensor:
+        return replace(
+            draw.quantized((units,), "int16", constant=True),
+            scale=(2**-15 * draw.random.uniform(0.5, 2),),
+            zero_point=(0,),
+        )
+
+    input_weights = gates(lambda _: weights(units, size, input.scale[0]))
+    inputs: list[Tensor | None] = [input, *input_weights]
+    inputs += gates(lambda _: weights(units, outputs, state.scale[0]))
+    inputs += [*gates(peephole)[:2], peephole(3)] if peepholed else [None] * 3
+    inputs += gates(lambda _: Tensor(draw.integers((units,), "int32", -9999, 9999), "int32", True))
+    product = draw.output("int8") if projected else state
+    if projected:
+        inputs.append(weights(outputs, units, product.scale[0] / state.scale[0] / 128))
+        inputs.append(Tensor(draw.integers((outputs,), "int32", -999, 999), "int32", True))
+    else:
+        inputs += [None, None]
+    inputs += [*states, *[None] * 4]
+    name = "LSTM" if operator == "LSTM" else "UnidirectionalSequenceLSTM"
+    chosen = options(name, fusedActivationFunction=_TANH)
+    chosen.cellClip = draw.random.choice([0.0, 0.3, 10.0])
+    chosen.projClip = draw.random.choice([0.0, 50 * state.scale[0]]) if projected else 0.0
+    if operator != "LSTM":
+        chosen.timeMajor = draw.chance(0.5)
+        shape = (steps, batch, size) if chosen.timeMajor else (batch, steps, size)
+        inputs[0] = replace(
+            draw.quantized(shape, "int8"), scale=input.scale, zero_point=input.zero_point
+        )
+
+    def patch(model: Any) -> None:
+        """Add the intermediate tensors, of which only the last has a meaning."""
+        graph = model.subgraphs[0]
+        for number in range(5):
+            tensor = schema.TensorT()
+            tensor.name, tensor.type, tensor.shape = f"intermediate{number}", 9, []
+            tensor.quantization = schema.QuantizationParametersT()
+            tensor.quantization.scale = list(product.scale)
+            tensor.quantization.zeroPoint = list(product.zero_point)
+            graph.tensors.append(tensor)
+        count = len(graph.tensors)
+        graph.operators[0].intermediates = list(range(count - 5, count))
+
+    version = 4 if operator == "LSTM" else 3
+    return PatchedCase(operator, inputs, [state], chosen, version, patch=patch)
 
 
 _ACTIVATIONS = ("int8", "int8", "uint8", "int16")

@@ -100,19 +100,24 @@ class Case:
         options = {} if self.options is None else vars(self.options)
         return f"{self.operator} v{self.version} ({', '.join(parts)}) {options}"
 
-    def file(self) -> bytes:
-        """Return the content of the file."""
+    def file(self, *, dynamic: bool = False) -> bytes:
+        """Return the content of the file.
+
+        Args:
+            dynamic: whether the size of the first axis is unknown, in the inputs that `longer`
+                extends.
+        """
         model = schema.ModelT()
         model.version = 3
         model.operatorCodes, model.subgraphs = [], []
         model.buffers = [schema.BufferT()]
         for case in (self, *self.regions):
-            case.add_subgraph(model)
+            case.add_subgraph(model, dynamic=dynamic)
         builder = flatbuffers.Builder(1024)
         builder.Finish(model.Pack(builder), b"TFL3")
         return bytes(builder.Output())
 
-    def add_subgraph(self, model: Any) -> None:
+    def add_subgraph(self, model: Any, *, dynamic: bool) -> None:
         """Add the operator to a model, as a subgraph."""
         graph = schema.SubGraphT()
         graph.name, graph.tensors, graph.operators = "main", [], []
@@ -132,6 +137,9 @@ class Case:
             if tensor is not None and tensor.fed
         ]
         graph.outputs = outputs or inputs[-1:]
+        for index in self._extended if dynamic else ():
+            tensor = graph.tensors[graph.inputs[index]]
+            tensor.shapeSignature = [-1, *tensor.shape[1:]]
         model.subgraphs.append(graph)
 
     def _operator(self, model: Any, inputs: Sequence[int], outputs: Sequence[int]) -> Any:
@@ -160,6 +168,20 @@ class Case:
     def arrays(self) -> list[Array]:
         """Return what is fed to the inputs of the file."""
         return [each.elements for each in self.inputs if each and each.fed]
+
+    def longer(self) -> list[Array]:
+        """Return what is fed with one more row along the first axis of some inputs."""
+        arrays = self.arrays()
+        for index in self._extended:
+            arrays[index] = np.concatenate([arrays[index], arrays[index][:1]])
+        return arrays
+
+    @property
+    def _extended(self) -> list[int]:
+        """The inputs whose first axis has the size of the first input's."""
+        arrays = self.arrays()
+        rows = [array.shape[:1] for array in arrays]
+        return [index for index, each in enumerate(rows) if each and each == rows[0]]
 
 
 def _declare(model: Any, graph: Any, name: str, tensor: Tensor) -> int:
@@ -193,9 +215,9 @@ class LiteRT:
     def _open(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, get_context("spawn"))
 
-    def run(self, case: Case) -> list[Array] | str:
-        """Return the outputs of a file, or why LiteRT refuses it."""
-        arguments = case.file(), case.arrays(), case.optimized
+    def run(self, case: Case, arrays: Sequence[Array] | None = None) -> list[Array] | str:
+        """Return the outputs of a file for its arrays or others, or why LiteRT refuses it."""
+        arguments = case.file(), case.arrays() if arrays is None else arrays, case.optimized
         try:
             return self._pool.submit(_run, *arguments).result(timeout=60)
         except BrokenProcessPool:
@@ -222,8 +244,12 @@ def _run_kernels(content: bytes, arrays: Sequence[Array], kernels: Any) -> list[
 
     try:
         interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kernels)
+        details = interpreter.get_input_details()
+        for detail, array in zip(details, arrays, strict=True):
+            if array.shape != tuple(detail["shape"]):
+                interpreter.resize_tensor_input(detail["index"], array.shape)
         interpreter.allocate_tensors()
-        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+        for detail, array in zip(details, arrays, strict=True):
             interpreter.set_tensor(detail["index"], array)
         interpreter.invoke()
         details = interpreter.get_output_details()

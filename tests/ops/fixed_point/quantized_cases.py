@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from tests.importers.tflite.single_operator import Case, Draw, Tensor, const, options
 
@@ -25,11 +27,12 @@ TYPES = {
     "CONCATENATION": _ALL,
     "CONV_2D": _ALL,
     "DEPTHWISE_CONV_2D": _ALL,
+    "DIV": _ALL,
     "EXP": ("int8", "int16"),
     "FULLY_CONNECTED": _ALL,
     "GELU": _BYTES,
     "HARD_SWISH": _BYTES,
-    "L2_NORMALIZATION": ("int8",),
+    "L2_NORMALIZATION": _BYTES,
     "LEAKY_RELU": _ALL,
     "LOG": ("int8", "int16"),
     "LOGISTIC": _ALL,
@@ -48,7 +51,7 @@ TYPES = {
     "REQUANTIZE": _ALL,
     "RESIZE_BILINEAR": _ALL,
     "RESIZE_NEAREST_NEIGHBOR": _ALL,
-    "RSQRT": ("int8",),
+    "RSQRT": ("int8", "int16"),
     "SOFTMAX": _ALL,
     "SQUARED_DIFFERENCE": ("int8",),
     "SUB": _ALL,
@@ -78,6 +81,9 @@ def draw_case(operator: str, dtype: str, seed: int) -> Case:
             other = tuple(1 if draw.chance(0.3) else size for size in image)
             inputs = [draw.quantized(image, dtype), draw.quantized(other, dtype)]
             return Case(operator, inputs, [output], chosen, 2)
+        case "DIV":
+            chosen = options("Div", fusedActivationFunction=activation)
+            return Case(operator, _division(draw, image, dtype, output), [output], chosen, 2)
         case "SQUARED_DIFFERENCE" | "PRELU":
             other = image if draw.chance(0.5) else (1, 1, image[3])
             inputs = [draw.quantized(image, dtype), draw.quantized(other, dtype)]
@@ -127,7 +133,9 @@ def draw_case(operator: str, dtype: str, seed: int) -> Case:
             chosen = options("LeakyRelu", alpha=draw.random.uniform(0.01, 1.5))
             return Case(operator, [draw.quantized(image, dtype)], [output], chosen, 2)
         case "SOFTMAX":
-            chosen = options("Softmax", beta=1.0)
+            chosen = options(
+                "Softmax", beta=draw.random.choice([1.0, 0.5, draw.random.uniform(0.1, 4)])
+            )
             return Case(operator, [draw.quantized(image, dtype)], [output], chosen, 2)
     version = 1 if operator in ("HARD_SWISH", "RELU_N1_TO_1") else 2
     return Case(operator, [draw.quantized(image, dtype)], [output], version=version)
@@ -230,6 +238,27 @@ def _batch_matmul(draw: Draw, dtype: str) -> Case:
     chosen = options("BatchMatMul", adjX=adjoint_x, adjY=adjoint_y)
     output = _sums_output(draw, left, right, size)
     return Case("BATCH_MATMUL", [left, right], [output], chosen, 2 if dtype == "int8" else 3)
+
+
+def _division(draw: Draw, shape: tuple[int, ...], dtype: str, output: Tensor) -> list[Tensor]:
+    """Return a dividend and a divisor.
+
+    LiteRT refuses a stored divisor of 0, and its kernel shifts quotients below half a step by more
+    than 31 bits: there are none.
+    """
+    dividend, divisor = draw.quantized(shape, dtype), draw.quantized(shape, dtype)
+    (first,), (second,) = dividend.zero_point, divisor.zero_point
+    limits = np.iinfo(dtype)
+    one = second + 1 if second + 1 not in (0, limits.max + 1) else second - 1
+    below = np.where(np.isin(divisor.elements, (0, second)), one, divisor.elements)
+    unit = dividend.scale[0] / (divisor.scale[0] * output.scale[0])
+    quotients = (dividend.elements.astype(float) - first) / (below.astype(float) - second)
+    is_small = np.abs(quotients * unit) < 1
+    above = np.where(is_small, limits.max if first < 1 else limits.min, dividend.elements)
+    return [
+        replace(dividend, array=above.astype(dtype)),
+        replace(divisor, array=np.where(is_small, one, below).astype(dtype)),
+    ]
 
 
 def _pooling(

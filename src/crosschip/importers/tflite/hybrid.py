@@ -14,10 +14,13 @@ from crosschip.importers.tflite.node import Node
 from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
-from crosschip.ops.standard.unary import Abs, Round
+from crosschip.ops.standard.unary import Abs, Floor, Sign
 
 _LEAST = np.float32(1e-30)
 """The least range that is divided by; smaller activations count as 0."""
+
+_ALMOST_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+"""The sum with it rounds up to an integer from a half on, and from nothing below."""
 
 
 def is_hybrid(input: Operand, weight: Operand) -> bool:
@@ -45,7 +48,7 @@ def round_activations(
         return _round_asymmetric(node, input, axes)
     largest = node.add(ReduceMax, node.add(Abs, input), tuple(axes))
     bound = node.add(Max, largest, _LEAST)
-    steps = node.add(Round, node.add(Mul, input, node.add(Div, np.float32(127), bound)))
+    steps = _round(node, node.add(Mul, input, node.add(Div, np.float32(127), bound)))
     return node.add(Mul, steps, node.add(Div, bound, np.float32(127)))
 
 
@@ -58,7 +61,13 @@ def _round_asymmetric(node: Node | Builder, input: Operand, axes: Sequence[int])
     scale = node.add(Div, span, np.float32(255))
     inverse = node.add(Div, np.float32(1), scale)
     lowest = node.add(Sub, np.float32(-128), node.add(Mul, low, inverse))
-    offset = node.add(Clip, node.add(Round, lowest), -128.0, 127.0)
-    steps = node.add(Round, node.add(Add, node.add(Mul, input, inverse), offset))
+    offset = node.add(Clip, _round(node, lowest), -128.0, 127.0)
+    steps = _round(node, node.add(Add, node.add(Mul, input, inverse), offset))
     centred = node.add(Sub, node.add(Clip, steps, -128.0, 127.0), offset)
     return node.add(Mul, centred, scale)
+
+
+def _round(node: Node | Builder, real: Operand) -> Operand:
+    """Round reals below 2**22 to the nearest integer, halves away from zero."""
+    size = node.add(Floor, node.add(Add, node.add(Abs, real), _ALMOST_HALF))
+    return node.add(Mul, node.add(Sign, real), size)

@@ -91,6 +91,7 @@ class Node:
         version: the version of the operator.
         inputs: the operands; `None` for omitted ones. Quantized ones represent reals.
         outputs: the types that the file declares for the outputs; `None` for handles.
+        intermediates: the types that the file declares for tensors within the operator.
         custom_options: the bytes of a custom operator's options.
         names: an iterator over names for the operations.
         subgraph: the subgraph, which imports others and has the variables.
@@ -102,6 +103,7 @@ class Node:
         "custom_options",
         "input_indices",
         "inputs",
+        "intermediates",
         "names",
         "output_indices",
         "outputs",
@@ -120,6 +122,7 @@ class Node:
         input_indices: Sequence[int],
         outputs: Sequence[TensorType | None],
         output_indices: Sequence[int],
+        intermediates: Sequence[TensorType],
         builder: Builder,
         names: Iterator[str],
         subgraph: Subgraph,
@@ -131,6 +134,7 @@ class Node:
         self.input_indices = input_indices
         self.outputs = outputs
         self.output_indices = output_indices
+        self.intermediates = intermediates
         self.names = names
         self.subgraph = subgraph
         self._options = options

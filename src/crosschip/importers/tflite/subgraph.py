@@ -409,6 +409,9 @@ class Subgraph:
             input_indices=inputs,
             outputs=[self._declared(index) for index in outputs],
             output_indices=outputs,
+            intermediates=[
+                declared_type(self.tensor(index)) for index in indices(operator.intermediates)
+            ],
             builder=self._builder,
             names=self.shared.names(stem),
             subgraph=self,

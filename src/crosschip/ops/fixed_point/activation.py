@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ir import Array
+from crosschip.ir import Array, ElementType
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.fixed_point import EIGHT_BITS, INTEGERS, fixed_point
+from crosschip.ops.fixed_point.exponential import exponential
+from crosschip.ops.fixed_point.newton import bit_length, reciprocal
 from crosschip.ops.fixed_point.rescaling import (
     Factor,
     centered,
@@ -21,18 +23,11 @@ from crosschip.ops.fixed_point.rescaling import (
 )
 from crosschip.ops.standard.activation import HardSwish, LeakyRelu, PRelu, Relu, Relu6, Softmax
 from crosschip.ops.standard.arithmetic import Clip
-from crosschip.ops.standard.unary import Abs
 
 
 def _factor(operation: Operator) -> Factor:
     """Return the factor from the input's scale to the output's, whose quotient is a float32."""
     return factor(scale_of(operation, "input") / scale_of(operation))
-
-
-@fixed_point(Abs, INTEGERS)
-def absolute(operation: Abs, input: Array) -> Array:
-    integers = np.abs(centered(operation, "input", input))
-    return offset(operation, rescaled(integers, _factor(operation)))
 
 
 @fixed_point(Relu, INTEGERS)
@@ -45,7 +40,7 @@ def relu6(operation: Relu6, input: Array) -> Array:
     return _bounded(operation, input, (0.0, 6.0))
 
 
-@fixed_point(Clip, INTEGERS)
+@fixed_point(Clip, INTEGERS | {ElementType.INT32})
 def clip(operation: Clip, input: Array) -> Array:
     return _bounded(operation, input, (operation.min, operation.max))
 
@@ -71,10 +66,15 @@ def prelu(operation: PRelu, input: Array, slope: Array) -> Array:
     integers, slopes = centered(operation, "input", input), centered(operation, "slope", slope)
     if slopes.ndim == 1:  # one for each channel
         slopes = slopes.reshape(-1, *(1,) * max(0, integers.ndim - 2))
-    scale = scale_of(operation, "input") * scale_of(operation, "slope") / scale_of(operation)
-    negative = rescaled(integers * slopes, factor(scale))
-    positive = rescaled(integers, _factor(operation))
+    by, slope_by = slope_factors(operation)
+    negative, positive = rescaled(integers * slopes, slope_by), rescaled(integers, by)
     return offset(operation, np.where(integers >= 0, positive, negative))
+
+
+def slope_factors(operation: PRelu) -> tuple[Factor, Factor]:
+    """Return the factors of integers that are not negative, and of the others times slopes."""
+    scale = scale_of(operation, "input") * scale_of(operation, "slope") / scale_of(operation)
+    return _factor(operation), factor(scale)
 
 
 @fixed_point(HardSwish, EIGHT_BITS)
@@ -106,55 +106,27 @@ def _saturated(integers: Array) -> Array:
 _INTEGER_BITS = 5
 """The bits before the binary point of differences of SOFTMAX; 26 are after it."""
 
-_EXPONENTIALS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
-"""exp(-2**n) with 31 bits after the binary point, for n from -2 to 4."""
-
 
 @fixed_point(Softmax, EIGHT_BITS)
 def softmax(operation: Softmax, input: Array) -> Array:
     """Divide powers by their sum, with 31 and 19 bits after the binary point."""
     least, _ = limits(operation.outputs[0].type.element_type)
+    integers = np.moveaxis(input.astype(np.int64), operation.axis, -1)
+    powers = softmax_powers(operation, integers - integers.max(axis=-1, keepdims=True))
+    total = shifted_right(powers, 12).sum(axis=-1, keepdims=True)
+    # The sum is `(1 + rest) * 2**bits`, with at least one power of about 1.
+    length = bit_length(total)
+    rest = (total << (32 - length)) - (1 << 31)
+    quotients = high_product(reciprocal(rest), powers)
+    steps = np.minimum(shifted_right(quotients, length - 20 + 31 - 8), 255)
+    return np.moveaxis(steps + least, -1, operation.axis)
+
+
+def softmax_powers(operation: Softmax, differences: Array) -> Array:
+    """Return exp of integers less the greatest, 31 bits after the binary point; 0 of far ones."""
     scale = np.float64(scale_of(operation, "input")) * 2.0 ** (31 - _INTEGER_BITS)
     by = factor(min(scale, 2.0**31 - 1))
     radius = np.floor(31 * 2.0 ** (31 - _INTEGER_BITS) / 2.0 ** float(by.shift))
-    integers = np.moveaxis(input.astype(np.int64), operation.axis, -1)
-    differences = integers - integers.max(axis=-1, keepdims=True)
     is_near = differences >= -radius
-    powers = np.where(is_near, _exponential(rescaled(np.where(is_near, differences, 0), by)), 0)
-    total = shifted_right(powers, 12).sum(axis=-1, keepdims=True)
-    # The sum is `(1 + rest) * 2**bits`, with at least one power of about 1.
-    length = np.floor(np.log2(total.astype(np.float64))).astype(np.int64) + 1
-    rest = (total << (32 - length)) - (1 << 31)
-    quotients = high_product(_reciprocal(rest), powers)
-    steps = shifted_right(quotients, length - 20 + 31 - 8) + least
-    result = np.where(is_near, np.minimum(steps, least + 255), least)
-    return np.moveaxis(result, -1, operation.axis)
-
-
-def _exponential(exponents: Array) -> Array:
-    """Return exp of negative numbers, from 26 bits after the binary point to 31."""
-    quarter = 1 << 24
-    fraction = (exponents & (quarter - 1)) - quarter
-    x = (fraction << _INTEGER_BITS) + (1 << 28)
-    square = high_product(x, x)
-    cube, fourth = high_product(square, x), high_product(square, square)
-    third = high_product(shifted_right(fourth, 2) + cube, 715827883)
-    series = x + shifted_right(third + square, 1)
-    constant = 1895147668
-    result = constant + high_product(series, constant)
-    remainder = fraction - exponents
-    for bit, power in enumerate(_EXPONENTIALS, 24):
-        is_set = (remainder >> bit & 1).astype(bool)
-        result = np.where(is_set, high_product(result, power), result)
-    return np.where(exponents == 0, (1 << 31) - 1, result)
-
-
-def _reciprocal(rest: Array) -> Array:
-    """Return `1 / (1 + rest)` by three steps of Newton's method, 31 bits after the binary point."""
-    total = rest + (1 << 31) - 1
-    half = (total + np.where(total >= 0, 1, -1)) // 2
-    x = 1515870810 + high_product(half, -1010580540)
-    for _ in range(3):
-        error = (1 << 29) - high_product(half, x)
-        x = x + (high_product(x, error) << 2)
-    return np.minimum(x << 1, (1 << 31) - 1)
+    shifted = rescaled(np.where(is_near, differences, 0), by)
+    return np.where(is_near, exponential(shifted, _INTEGER_BITS), 0)

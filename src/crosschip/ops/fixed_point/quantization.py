@@ -30,8 +30,11 @@ def quantize(operation: Quantize, input: Array) -> Array:
     return clamped(operation, np.clip(steps, -(2.0**31), 2.0**31).astype(np.int64) + zero_point)
 
 
-@fixed_point(Quantize, INTEGERS)
+@fixed_point(Quantize, INTEGERS | {ElementType.INT32})
 def requantize(operation: Quantize, input: Array) -> Array:
     """Rescale integers of another quantization."""
+    integers = centered(operation, "input", input)
+    if scale_of(operation, "input") == scale_of(operation):
+        return offset(operation, integers)
     by = factor(np.float64(scale_of(operation, "input")) / np.float64(scale_of(operation)))
-    return offset(operation, rescaled(centered(operation, "input", input), by))
+    return offset(operation, rescaled(integers, by))

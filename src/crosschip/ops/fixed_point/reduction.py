@@ -21,17 +21,21 @@ from crosschip.ops.standard.reduction import ReduceMean, ReduceSum
 @fixed_point(ReduceSum, INTEGERS)
 def reduce_sum(operation: ReduceSum, input: Array) -> Array:
     sums = _sums(operation, input)
-    return offset(operation, rescaled(sums, _factor(operation)))
+    return offset(operation, rescaled(sums, sum_factor(operation)))
 
 
 @fixed_point(ReduceMean, INTEGERS)
 def reduce_mean(operation: ReduceMean, input: Array) -> Array:
-    """Rescale sums by a factor that is divided by their number, truncated."""
-    by, sums = _factor(operation), _sums(operation, input)
-    count = input.size // max(1, sums.size)
+    sums = _sums(operation, input)
+    by = mean_factor(operation, input.size // max(1, sums.size))
+    return offset(operation, rescaled(sums, by))
+
+
+def mean_factor(operation: ReduceMean, count: int) -> Factor:
+    """Return the factor of the sum of some integers: that of the scales by the count, truncated."""
+    by = sum_factor(operation)
     bits = np.minimum(count.bit_length() - 1, np.minimum(32, 31 + by.shift))
-    divided = Factor((by.multiplier << bits) // count, by.shift - bits)
-    return offset(operation, rescaled(sums, divided))
+    return Factor((by.multiplier << bits) // count, by.shift - bits)
 
 
 def _sums(operation: ReduceSum | ReduceMean, input: Array) -> Array:
@@ -40,5 +44,6 @@ def _sums(operation: ReduceSum | ReduceMean, input: Array) -> Array:
     return wrapped(np.sum(integers, axis=axes, keepdims=operation.keepdim))
 
 
-def _factor(operation: ReduceSum | ReduceMean) -> Factor:
+def sum_factor(operation: ReduceSum | ReduceMean) -> Factor:
+    """Return the factor from the input's scale to the output's."""
     return factor(np.float64(scale_of(operation, "input")) / np.float64(scale_of(operation)))

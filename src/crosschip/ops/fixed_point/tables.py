@@ -9,6 +9,7 @@ import numpy as np
 from crosschip.ir import Array, ElementType
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.fixed_point import fixed_point
+from crosschip.ops.fixed_point.newton import bit_length
 from crosschip.ops.fixed_point.rescaling import (
     clamped,
     factor,
@@ -18,7 +19,7 @@ from crosschip.ops.fixed_point.rescaling import (
     scale_of,
 )
 from crosschip.ops.standard.activation import Softmax
-from crosschip.ops.standard.unary import Exp, Log
+from crosschip.ops.standard.unary import Exp, Log, Rsqrt
 
 _INT16 = {ElementType.INT16}
 _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
@@ -85,6 +86,13 @@ def log(operation: Log, input: Array) -> Array:
     return _apply(operation, lambda x: np.where(x <= 0, least, np.log(x)), input)
 
 
+@fixed_point(Rsqrt, _INT16)
+def rsqrt(operation: Rsqrt, input: Array) -> Array:
+    """Use the greatest real of the output for numbers that have no root."""
+    greatest = scale_of(operation) * np.float32(_GREATEST)
+    return _apply(operation, lambda x: np.where(x <= 0, greatest, 1 / np.sqrt(x)), input)
+
+
 @fixed_point(Softmax, _INT16)
 def softmax(operation: Softmax, input: Array) -> Array:
     """Look up powers on [-10, 0], and the reciprocal of their sum, of 15 bits each."""
@@ -96,7 +104,7 @@ def softmax(operation: Softmax, input: Array) -> Array:
     scaled = np.clip(rescaled(differences, by) + _GREATEST, _LEAST, _GREATEST)
     powers = look_up(scaled, powers_table)
     total = powers.sum(axis=-1, keepdims=True)
-    headroom = 32 - (np.floor(np.log2(np.maximum(total, 1))).astype(np.int64) + 1)
+    headroom = 32 - bit_length(np.maximum(total, 1))
     shifted = ((total << (headroom - 1)) + (1 << 13)) >> 14
     position = np.clip(shifted - (1 << 15) - (1 << 16), _LEAST, _GREATEST)
     shift = 31 - headroom

@@ -322,6 +322,8 @@ def check_start(operands: Mapping[str, Operand], start: object) -> dict[str, Arr
 def default_start(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> Array:
     """Return the default start of a state input: zeros, with size 0 for unknown named sizes.
 
+    A quantized one has its zero point, which represents 0.
+
     Args:
         name: the name of the input.
         type_: the type of the input.
@@ -333,7 +335,11 @@ def default_start(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> Arr
     if type_.shape is None:
         raise InputError(f"the shape of {name!r} is unknown; pass its first value as start")
     shape = tuple(_size(name, type_, size, sizes) for size in type_.shape)
-    return np.zeros(shape, type_.element_type.dtype)
+    quantization = type_.quantization
+    zero = (
+        0 if quantization is None or quantization.axis is not None else quantization.zero_point[0]
+    )
+    return np.full(shape, zero, type_.element_type.dtype)
 
 
 def _size(name: str, type_: TensorType, size: Dim, sizes: Mapping[str, Dim]) -> int:

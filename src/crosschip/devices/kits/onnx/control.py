@@ -47,7 +47,7 @@ def add_operation(graph: Graph, operation: Operation, label: str = "") -> None:
     if isinstance(operation, ControlFlow):
         graph.define(operation, _convert(graph, operation))
     else:
-        for part in lower(operation):
+        for part in lower(operation, workarounds=graph.workarounds):
             graph.define(part, converters.convert(graph, part))
 
 

@@ -49,11 +49,15 @@ class Graph:
         opset: the version of the standard operators.
         types: the ONNX types of operands that are no tensors.
         branches: whether the engine runs `If` quickly; inherited from the parent.
+        workarounds: whether converters add nodes for values that ONNX Runtime computes unlike
+            ONNX's definitions: NaN, integers that overflow, tensors without elements; inherited
+            from the parent.
         body: whether this is a body of control flow.
 
     Attributes:
         inputs: the inputs.
         branches: whether converters may add `If` nodes for speed.
+        workarounds: whether converters add nodes for values that ONNX Runtime computes wrongly.
         label: the prefix of the names of nodes that are added.
     """
 
@@ -65,6 +69,7 @@ class Graph:
         opset: int = OPSET,
         types: Mapping[Operand, TypeProto] | None = None,
         branches: bool = False,
+        workarounds: bool = True,
         body: bool = False,
     ) -> None:
         self.inputs = tuple(inputs)
@@ -81,6 +86,7 @@ class Graph:
         self._root: Graph = self if parent is None else parent._root
         self._constant_owner: Graph = self if parent is None or body else parent._constant_owner
         self.branches: bool = branches if parent is None else parent.branches
+        self.workarounds: bool = workarounds if parent is None else parent.workarounds
         self.label: str = "" if parent is None else parent.label
         self._external: dict[str, Array] = {}
         self._count = 0

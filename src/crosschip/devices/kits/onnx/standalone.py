@@ -44,6 +44,9 @@ class Dialect:
         max_rank: the maximum rank of tensors; `None` if unlimited.
         real_boundary: whether inputs and outputs must be real. Quantized ones are float32 in the
             file then, and are converted in runs.
+        contributed: whether ONNX Runtime's own operators are supported, too.
+        workarounds: whether nodes are added for values that ONNX Runtime computes unlike ONNX's
+            definitions: NaN, integers that overflow, tensors without elements.
     """
 
     opset: int = OPSET
@@ -51,6 +54,8 @@ class Dialect:
     types: frozenset[ElementType]
     max_rank: int | None = None
     real_boundary: bool = False
+    contributed: bool = False
+    workarounds: bool = True
 
     def __post_init__(self) -> None:
         if not OLDEST_OPSET <= self.opset <= NEWEST_OPSET:
@@ -111,8 +116,7 @@ def write(model: Model, dialect: Dialect, amend: Callable[[ModelProto], None]) -
     Raises:
         CompileError: an operation cannot be written; the error names it.
     """
-    graph = Graph(boundary(model.inputs.values(), dialect))
-    written = _write(graph, model, dialect)
+    written = _write(Graph, model, dialect)
     proto = _parse(written.model.proto)
     amend(proto)
     return Written(OnnxModel(proto.SerializeToString(), written.model.external), written.labels)
@@ -131,7 +135,7 @@ def fingerprint(model: Model, dialect: Dialect) -> str:
     Raises:
         CompileError: an operation cannot be written; the error names it.
     """
-    written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
+    written = _write(_Outline, model, dialect)
     proto = _parse(written.model.proto)
     for node in proto.graph.node:
         node.ClearField("name")
@@ -140,12 +144,10 @@ def fingerprint(model: Model, dialect: Dialect) -> str:
 
 def unwritable(model: Model, dialect: Dialect) -> str:
     """Return what a dialect lacks for a model of operations with converters; empty if nothing."""
-    from onnx import defs
-
-    written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
+    written = _write(_Outline, model, dialect)
     proto = _parse(written.model.proto)
     for node in proto.graph.node:
-        if node.domain or not defs.has(node.op_type):
+        if not dialect.contributed and not _is_standard(node):
             return f"ONNX has no {node.op_type}"
     if dialect.operators is not None:
         lacking = sorted({node.op_type for node in proto.graph.node} - dialect.operators)
@@ -154,11 +156,17 @@ def unwritable(model: Model, dialect: Dialect) -> str:
     return "" if dialect.opset == OPSET else _missing_in_opset(proto, dialect.opset)
 
 
+def _is_standard(node: NodeProto) -> bool:
+    from onnx import defs
+
+    return not node.domain and bool(defs.has(node.op_type))
+
+
 def _missing_in_opset(proto: ModelProto, opset: int) -> str:
     """Return what an opset lacks for a model; empty if nothing."""
     from onnx import defs, shape_inference
 
-    for node in proto.graph.node:
+    for node in filter(_is_standard, proto.graph.node):
         try:
             schema = defs.get_schema(node.op_type, opset, "")
         except defs.SchemaError:
@@ -185,7 +193,8 @@ class _Outline(Graph):
         return super().__getitem__(operand)
 
 
-def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
+def _write(kind: type[Graph], model: Model, dialect: Dialect) -> Written:
+    graph = kind(boundary(model.inputs.values(), dialect), workarounds=dialect.workarounds)
     labels: dict[str, Operation] = {}
     graph.label = "inputs"
     for operand, real in zip(model.inputs.values(), graph.inputs, strict=True):
@@ -231,7 +240,7 @@ def _convert_parts(graph: Graph, operation: Operation) -> Sequence[str]:
     if isinstance(operation, ControlFlow):
         control.add_operation(graph, operation, graph.label)
         return [graph[output] for output in operation.outputs]
-    for part in lower(operation):
+    for part in lower(operation, workarounds=graph.workarounds):
         graph.define(part, converters.convert(graph, part))
     return [graph[output] for output in operation.outputs]
 

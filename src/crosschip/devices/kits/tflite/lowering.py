@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from crosschip.devices.kits.tflite.activation import FuseActivations
 from crosschip.devices.kits.tflite.converters import converters, images
 from crosschip.devices.kits.tflite.half import ComputeInFloat32
+from crosschip.devices.kits.tflite.means import FuseStoredMeans
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.devices.kits.tflite.quantized import FuseQuantized, RealConstants, SignedBytes
 from crosschip.devices.kits.tflite.shuffles import RecognizeShuffles
@@ -134,13 +135,14 @@ class ConvertBranches(Pass):
 _BEFORE: tuple[Pass, ...] = (
     RecognizeShuffles(),
     ComputeInFloat32(),
+    FuseStoredMeans(),
     SignedBytes(),
     FuseQuantized(supports),
-    RealConstants(),
 )
 """The passes to standard operations in the types of TensorFlow Lite's kernels, in order."""
 
 _AFTER: tuple[Pass, ...] = (
+    RealConstants(),
     FoldConstants(),
     ConvertBranches(),
     Convert(images),

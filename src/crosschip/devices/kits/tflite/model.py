@@ -59,8 +59,8 @@ _OPTIONS: Mapping[str, str] = {
 
 _WITHOUT_OPTIONS = frozenset(
     {
-        *("RELU", "RELU6", "RELU_N1_TO_1", "LOGISTIC", "TANH", "FLOOR", "CEIL", "ROUND", "LOG"),
-        *("SQRT", "RSQRT", "SIN", "PRELU", "ELU", "SQUARED_DIFFERENCE"),
+        *("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "LOGISTIC", "TANH", "ELU", "PRELU"),
+        *("FLOOR", "CEIL", "ROUND", "LOG", "SQRT", "RSQRT", "SIN", "SQUARED_DIFFERENCE"),
     }
 )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosschip.hal import Support
-from crosschip.ir import ElementType, Model, Operand, Operation, Quantization, constant
+from crosschip.ir import Arithmetic, ElementType, Model, Operand, Operation, Quantization, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import reals
@@ -32,12 +32,15 @@ class SignedBytes(Pass):
     """Replaces quantized uint8 by int8 with a zero point that is 128 less: the same reals.
 
     TensorFlow Lite's kernels have weights of int8, with activations of int8. Inputs and outputs of
-    the model stay uint8, and are requantized without loss.
+    the model stay uint8, and are requantized without loss. A model in fixed point is that of
+    TensorFlow Lite's kernels of uint8, which it keeps.
     """
 
     exact = False
 
     def rewrite(self, model: Model) -> Model:
+        if any(map(_is_fixed_point, model.producers)):
+            return model
         fixed = {
             operand
             for operation in model.operations
@@ -126,6 +129,11 @@ def _reads_integers(operation: Operation) -> bool:
 
 def _is_unsigned(operand: Operand) -> bool:
     return operand.type.element_type is ElementType.UINT8 and operand.type.quantization is not None
+
+
+def _is_fixed_point(operand: Operand) -> bool:
+    quantization = operand.type.quantization
+    return quantization is not None and quantization.arithmetic is Arithmetic.FIXED_POINT
 
 
 def _is_per_channel(operand: Operand) -> bool:

@@ -18,11 +18,15 @@ _INT8_SINCE: dict[str, int] = {
             *("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "SLICE", "STRIDED_SLICE", "SPLIT_V"),
             *("MAXIMUM", "MINIMUM", "QUANTIZE", "DEQUANTIZE", "GATHER", "LEAKY_RELU", "PACK"),
             *("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SPACE_TO_DEPTH"),
+            *("LOG_SOFTMAX", "SQUARED_DIFFERENCE", "ABS", "BATCH_MATMUL"),
         ),
         2,
     ),
 }
 """The version since which int8 is computed."""
+
+_INT16_SINCE: dict[str, int] = dict.fromkeys(("SOFTMAX", "LOGISTIC", "TANH", "ABS"), 3)
+"""The version since which int16 is computed."""
 
 _USUAL: dict[str, int] = {
     "BROADCAST_TO": 2,
@@ -39,6 +43,8 @@ def version_of(operation: Native) -> int:
     types = {o.type.element_type for o in operation.inputs if o is not None}
     if ElementType.INT8 in types:
         version = max(version, _INT8_SINCE.get(code, 1))
+    if ElementType.INT16 in types:
+        version = max(version, _INT16_SINCE.get(code, 1))
     if code == "TRANSPOSE_CONV":
         version = max(version, _TRANSPOSE_CONV_WITH_BIAS)
     if code == "FULLY_CONNECTED":

@@ -17,10 +17,12 @@ import numpy as np
 from crosschip.devices.kits.tosa.block import Value
 from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.flatbuffer.schemas.tosa import DType, Op, RoundingMode
-from crosschip.ir import Operand, Quantization
+from crosschip.ir import Array, Operand, Quantization
 from crosschip.ir.dataclass import dataclass
+from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.fixed_point.rescaling import Factor, integer_bounds
 
 _MULTIPLIER_BITS = 31
 _MAX_SHIFT, _MIN_SHIFT = 62, 2
@@ -116,7 +118,14 @@ def _quantization(output: Operand) -> Quantization:
     return output.type.quantization
 
 
-def _multiply(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> Value:
+def _multiply(
+    g: Graph,
+    sums: Value,
+    multipliers: Sequence[Multiplier],
+    mode: RoundingMode = RoundingMode.SINGLE_ROUND,
+) -> Value:
+    if any(multiplier.shift < 32 for multiplier in multipliers):
+        sums = _within_range(g, sums, multipliers)
     numbers = np.array([multiplier.multiplier for multiplier in multipliers], np.int32)
     shifts = np.array([multiplier.shift for multiplier in multipliers], np.int8)
     zero = g.zero(DType.INT32)
@@ -133,11 +142,18 @@ def _multiply(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> Value
         DType.INT32,
         sums.shape,
         scale32=True,
-        rounding_mode=RoundingMode.SINGLE_ROUND,
+        rounding_mode=mode,
         per_channel=len(multipliers) > 1,
         input_unsigned=False,
         output_unsigned=False,
     )
+
+
+def _within_range(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> Value:
+    """Limit sums to those of results within int32, of which only such are defined."""
+    bounds = [2 ** (min(multiplier.shift, 32) - 1) for multiplier in multipliers]
+    most, least = _row(g, [bound - 1 for bound in bounds], sums), [-bound for bound in bounds]
+    return g.binary(Op.MAXIMUM, g.binary(Op.MINIMUM, sums, most), _row(g, least, sums))
 
 
 def _ties_to_even(
@@ -179,9 +195,9 @@ def rescaled_sum(
     assert high is not None, "there are terms"
     assert low is not None, "there are terms"
     shift, mask = g.number(bits, low), g.number(unit - 1, low)
-    high = g.sum(high, _shifted(g, low, shift))
+    high = g.sum(high, shift_right(g, low, shift))
     rest, fraction = g.binary(Op.BITWISE_AND, low, mask), g.binary(Op.BITWISE_AND, high, mask)
-    steps = _shifted(g, high, shift)
+    steps = shift_right(g, high, shift)
     half = g.number(unit // 2, fraction)
     is_half = g.equal(fraction, half)
     inexact = g.greater(rest, g.number(0, rest))
@@ -202,6 +218,72 @@ def fit_sum(ratios: Sequence[Fraction]) -> bool:
     return _bits(ratios) >= _MIN_BITS
 
 
-def _shifted(g: Graph, value: Value, shift: Value) -> Value:
-    """Shift to the right, rounding downwards."""
-    return g.add(Op.ARITHMETIC_RIGHT_SHIFT, (value, shift), value.dtype, value.shape, round=False)
+def shift_right(g: Graph, value: Value, bits: Value, *, rounds: bool = False) -> Value:
+    """Shift to the right, rounding downwards, or to nearest, halves upwards."""
+    shape = np.broadcast_shapes(value.shape, bits.shape)
+    return g.add(Op.ARITHMETIC_RIGHT_SHIFT, (value, bits), value.dtype, shape, round=rounds)
+
+
+def rescale_twice(g: Graph, integers: Value, by: Factor) -> Value:
+    """Multiply by a factor, or one for each index of the last axis, rounding twice.
+
+    The results are those of `crosschip.ops.fixed_point.rescaling.rescaled`.
+
+    Raises:
+        ValueError: a factor is too large.
+    """
+    multipliers, shifts = (np.ravel(each).tolist() for each in by)
+    if max(shifts) > _MULTIPLIER_BITS - _MIN_SHIFT:
+        raise ValueError(f"a ratio of scales of 2**{max(shifts)} is too large for TOSA")
+    pairs = zip(multipliers, shifts, strict=True)
+    ratios = [Multiplier(multiplier, _MULTIPLIER_BITS - shift, 0) for multiplier, shift in pairs]
+    return _multiply(g, integers, ratios, RoundingMode.DOUBLE_ROUND)
+
+
+def high_product(g: Graph, one: Value, other: Value) -> Value:
+    """Return `one * other / 2**31`, as `crosschip.ops.fixed_point.rescaling.high_product`."""
+    one, other = g.aligned(one, other)
+    shift = g.constant(np.array([_MULTIPLIER_BITS], np.int8), DType.INT8)
+    shape = np.broadcast_shapes(one.shape, other.shape)
+    return g.add(Op.MUL, (one, other, shift), DType.INT32, shape)
+
+
+def round_away(g: Graph, sums: Value, factors: Array) -> Value:
+    """Return sums times real factors, rounded to nearest, halves away from zero.
+
+    Args:
+        g: the graph.
+        sums: int32.
+        factors: one factor, or one for each index of the last axis.
+    """
+    multipliers = [Multiplier.of(Fraction(factor)) for factor in factors.tolist()]
+    if not any(multiplier.tie_bits for multiplier in multipliers):
+        return _multiply(g, sums, multipliers)
+    sign = g.clamp(sums, -1, 1)
+    return g.product(_multiply(g, g.product(sums, sign), multipliers), sign)
+
+
+def divide_away(g: Graph, sums: Value, count: int) -> Value:
+    """Return sums of bytes divided by their number, rounded, halves away from zero.
+
+    A quarter of the least difference moves halves, and no other quotient over a bound.
+    """
+    fine = g.sum(g.product(sums, g.number(4, sums)), g.clamp(sums, -1, 1))
+    return _multiply(g, fine, [Multiplier.of(Fraction(1, 4 * count))])
+
+
+def offset(g: Graph, op: Operator, integers: Value) -> Value:
+    """Add an output's zero point, and clamp, as `crosschip.ops.fixed_point.rescaling.offset`."""
+    zero = _quantization(op.outputs[0]).zero_point[0]
+    # Far integers would overflow with the zero point.
+    near = g.clamp(integers, -(2**20), 2**20)
+    return clamp_integers(g, op, g.sum(near, g.number(zero, near)))
+
+
+def clamp_integers(g: Graph, op: Operator, integers: Value) -> Value:
+    """Clamp to an output's type, and to the integers of a fused activation's bounds."""
+    least, greatest = limits(op.outputs[0].type.element_type)
+    if op.fused is not Fuse.NONE:
+        low, high = integer_bounds(op, op.fused.bounds)
+        least, greatest = max(least, low), min(greatest, high)
+    return g.clamp(integers, least, greatest)

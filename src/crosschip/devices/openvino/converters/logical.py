@@ -20,7 +20,7 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
-from crosschip.ir.types import BOOLEANS
+from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import comparison, logical
 
@@ -54,7 +54,15 @@ for _operator, _function in _OF_BITS.items():
 
 
 accepts(comparison.Greater, comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
-converts(logical.Where, types=MOVABLE, limit=check_uint32)(same(ops.select))
+
+
+@converts(logical.Where, types=MOVABLE, limit=check_uint32)
+def where(g: Graph, op: logical.Where) -> Node:
+    """Convert a choice; the negation prevents quirk `chosen-large-integers`."""
+    condition, first, second = g[op.condition], g[op.input0], g[op.input1]
+    if op.input0.type.element_type in INDICES:
+        return ops.select(ops.logical_not(condition), second, first)
+    return ops.select(condition, first, second)
 
 
 def _check_shifts(op: logical.BitShift) -> Refusal | None:

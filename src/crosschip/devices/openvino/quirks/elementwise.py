@@ -8,7 +8,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.kits.quirks import Differs
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.converters import activation, arithmetic, conversion, table
+from crosschip.devices.openvino.converters import activation, arithmetic, conversion, logical, table
 from crosschip.devices.openvino.lowering.arithmetic import (
     product_of_zero,
     remainder_of_infinite_divisors,
@@ -27,10 +27,11 @@ from crosschip.hal import Converters
 from crosschip.ir import ElementType
 from crosschip.ops.standard import activation as activations
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mod, Mul, Sub
-from crosschip.ops.standard.comparison import Equal, Greater, GreaterEqual
+from crosschip.ops.standard.comparison import Equal, Greater, GreaterEqual, Less
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.unary import Abs, Exp, Neg
 
 NAN, INF = np.nan, np.inf
@@ -358,6 +359,23 @@ def quotient_of_large_integers(x: Node, y: Node) -> Node:
 )
 def large_integers_compared(x: Node, y: Node) -> Node:
     return ops.equal(x, y)
+
+
+@quirk(
+    Where,
+    when="a comparison of integers chooses among integers of more than 24 bits",
+    what="fuses both, and rounds them to float32",
+    avoided_by=logical.where,
+    inputs=[np.array([1, -1], np.int32), np.array([2**24 + 1, 5], np.int32)],
+    right=[2**24 + 1, 0],
+    wrong=[2**24, 0],
+    model=lambda b, x, y: b.add(
+        *(Where, b.add(Less, x, np.array(0, np.int32)), np.array(0, np.int32), y)
+    ),
+)
+def chosen_large_integers(x: Node, y: Node) -> Node:
+    zero = ops.constant(np.array(0, np.int32))
+    return ops.select(ops.less(x, zero), zero, y)
 
 
 @quirk(

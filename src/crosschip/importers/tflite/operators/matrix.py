@@ -51,7 +51,7 @@ def fully_connected(node: Node) -> Operand:
     output = node.fit(output, node.output())
     if not options.keep_num_dims or rank_of(input) == 2:
         return output
-    return node.add(Reshape, output, _with_last_size(node, input, size_of(weight, 0)))
+    return node.add(Reshape, output, with_last_size(node, input, size_of(weight, 0)))
 
 
 def _dequantized_blocks(node: Node, weight: Operand, blocks: BlockwiseQuantization) -> Operand:
@@ -67,7 +67,7 @@ def _dequantized_blocks(node: Node, weight: Operand, blocks: BlockwiseQuantizati
     )
 
 
-def _with_last_size(node: Node, input: Operand, size: int) -> Operand | tuple[int, ...]:
+def with_last_size(node: Node, input: Operand, size: int) -> Operand | tuple[int, ...]:
     """Return an input's shape with another last size."""
     shape = shape_of(input)[:-1]
     if sum(not isinstance(each, int) for each in shape) <= 1:

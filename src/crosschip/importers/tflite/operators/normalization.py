@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crosschip.flatbuffer.schemas.tflite.options import (
@@ -12,7 +14,7 @@ from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ops.standard.activation import LogSoftmax, Softmax
 from crosschip.ops.standard.arithmetic import Div, Max, Mul
-from crosschip.ops.standard.normalization import LRN
+from crosschip.ops.standard.normalization import LRN, LpNormalization
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Sqrt, Square
 
@@ -22,11 +24,16 @@ _LEAST_NORM = np.float32(1e-6)
 
 @imports("SOFTMAX")
 def softmax(node: Node) -> Operand:
-    beta, scaled = np.float32(node.options(SoftmaxOptions).beta), node[0]
-    if beta != 1:
-        real = node.dequantized(node[0])
-        scaled = node.add(Mul, real, np.array(beta, real.type.element_type.dtype))
-    return node.add(Softmax, scaled, axis=-1)
+    """Import the function; the factor `beta` of a quantized input becomes part of its scale."""
+    beta, input = np.float32(node.options(SoftmaxOptions).beta), node[0]
+    quantization = input.type.quantization
+    if quantization is not None and beta > 0:
+        scale = tuple(float(beta * np.float32(each)) for each in quantization.scale)
+        input = node.reinterpret(input, replace(quantization, scale=scale))
+    elif beta != 1:
+        real = node.dequantized(input)
+        input = node.add(Mul, real, np.array(beta, real.type.element_type.dtype))
+    return node.add(Softmax, input, axis=-1)
 
 
 @imports("LOG_SOFTMAX")
@@ -36,7 +43,9 @@ def log_softmax(node: Node) -> Operand:
 
 @imports("L2_NORMALIZATION")
 def l2_normalization(node: Node) -> Operand:
-    real = node.dequantized(node[0])
+    if node[0].type.quantization is not None:
+        return node.add(LpNormalization, node[0], axis=-1, epsilon=0.0)
+    real = node[0]
     total = node.add(ReduceSum, node.add(Square, real), axes=(-1,), keepdim=True)
     norm = node.add(Max, node.add(Sqrt, total), node.constant(np.array(_LEAST_NORM)))
     return node.add(Div, real, norm)

@@ -17,6 +17,7 @@ from crosschip.flatbuffer.schemas.tflite.options import (
     UnidirectionalSequenceLSTMOptions,
 )
 from crosschip.importers.facts import rank_of, size_of
+from crosschip.importers.tflite.bias import accumulated_bias
 from crosschip.importers.tflite.cells import (
     GATES,
     LstmCell,
@@ -25,11 +26,14 @@ from crosschip.importers.tflite.cells import (
     add_activation,
     add_product,
 )
+from crosschip.importers.tflite.integer_cells import IntegerLstmCell, convert, integer_lstm_cell
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import Builder, Model, Operand, Scan, UnsupportedError, constant
+from crosschip.importers.tflite.operators.matrix import with_last_size
+from crosschip.ir import Builder, ElementType, Model, Operand, Scan, UnsupportedError, constant
 from crosschip.ir.type_joins import without_axis
 from crosschip.ops.standard.activation import Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.recurrent import LSTM
@@ -46,6 +50,12 @@ def lstm(node: Node) -> Sequence[Operand]:
     options = node.options(LSTMOptions)
     if options.kernel_type == LSTMKernelType.BASIC:
         return _basic_lstm(node)
+    integer_cell = integer_lstm_cell(node, options)
+    if integer_cell is not None:
+        sums = integer_cell.input_sums(node, node[0])
+        states = integer_cell.step(node, [sums], [node[18], node[19]])
+        _update(node, (18, 19), states)
+        return [states[0]]
     cell = _lstm_cell(node, options, 1, normalization=20)
     states = _states(node, 18, 19)
     states = cell.step(node, [node.dequantized(node[0])], states)
@@ -71,6 +81,14 @@ def _basic_lstm(node: Node) -> Sequence[Operand]:
 @imports("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def unidirectional_sequence_lstm(node: Node) -> Operand:
     options = node.options(UnidirectionalSequenceLSTMOptions)
+    integer_cell = integer_lstm_cell(node, options)
+    if integer_cell is not None:
+        rows = node.add(Reshape, node[0], (-1, size_of(node[2], 1)))
+        sums = integer_cell.input_sums(node, rows)
+        shape = with_last_size(node, node[0], size_of(sums, 1))
+        sums = node.add(Reshape, sums, shape)
+        time_major = bool(options.time_major)
+        return _sequence(node, integer_cell, [sums], (18, 19), time_major, False)
     cell = _lstm_cell(node, options, 1, normalization=20)
     input = node.dequantized(node[0])
     return _lstm_sequence(node, cell, [input], (18, 19), bool(options.time_major), False)
@@ -128,6 +146,8 @@ def bidirectional_sequence_rnn(node: Node) -> Sequence[Operand]:
 def svdf(node: Node) -> Operand:
     """Import a layer that filters the features of the last steps in time."""
     options = node.options(SVDFOptions)
+    if node[0].type.quantization is not None:
+        return _integer_svdf(node, options.rank)
     feature, time = _weight(node, 1), node.dequantized(node[2])
     filters, memory = size_of(time, 0), size_of(time, 1)
     asymmetric = bool(options.asymmetric_quantize_inputs)
@@ -144,6 +164,31 @@ def svdf(node: Node) -> Operand:
     if bias is not None:
         output = node.add(Add, output, node.dequantized(bias))
     return add_activation(node, output, options.fused_activation_function)
+
+
+def _integer_svdf(node: Node, rank: int) -> Operand:
+    """Import the layer on integers: two convolutions, whose sums are rescaled as int32.
+
+    LiteRT has no activation but RELU here, which it leaves to the range of the output's integers.
+    """
+    filters, memory = size_of(node[2], 0), size_of(node[2], 1)
+    units, size = filters // rank, size_of(node[1], 1)
+    input = node.add(Reshape, convert(node, node[0], ElementType.INT32), (-1, size, 1, 1))
+    feature = node.add(Reshape, node[1], (filters, size, 1, 1))
+    latest = node.add(Conv2D, input, feature, quantization=node[4].type.quantization)
+    latest = node.add(Reshape, convert(node, latest, ElementType.INT16), (-1, filters, 1))
+    earlier = node.add(Reshape, node[4], (-1, filters, memory))
+    earlier = node.add(Slice, earlier, (2,), (1,), (memory,))
+    steps = node.add(Concat, parts=[earlier, latest], axis=2)
+    _update(node, (4,), [node.add(Reshape, steps, (-1, filters * memory))])
+    window = node.add(Reshape, steps, (-1, units, 1, rank * memory))
+    window = convert(node, window, ElementType.INT32)
+    time = node.add(Reshape, node[2], (units, 1, 1, rank * memory))
+    bias = accumulated_bias(node, node.optional(3), window, time)
+    quantization = node.output().quantization
+    output = node.add(Conv2D, window, time, bias, group=units, quantization=quantization)
+    output = convert(node, output, node.output().element_type)
+    return node.add(Reshape, output, (-1, units))
 
 
 def _weight(node: Node, index: int) -> Weight:
@@ -301,14 +346,16 @@ def _stacked(node: Node, parts: Mapping[str, Operand], order: Sequence[str]) -> 
 
 def _sequence(
     node: Node,
-    cell: LstmCell | RnnCell,
+    cell: LstmCell | RnnCell | IntegerLstmCell,
     inputs: Sequence[Operand],
     indices: Sequence[int],
     time_major: bool,
     backwards: bool,
 ) -> Operand:
     """Add all time steps of a cell as a loop; return the outputs of all steps."""
-    axis, states = 0 if time_major else 1, _states(node, *indices)
+    axis, states = 0 if time_major else 1, [node[index] for index in indices]
+    if not isinstance(cell, IntegerLstmCell):
+        states = [node.dequantized(state) for state in states]
     name = next(node.names)
     body = Builder(name, used_names=node.subgraph.shared.operation_names)
     inner_states = [

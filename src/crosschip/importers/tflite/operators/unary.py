@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ops import Operator
+from crosschip.ops.standard.arithmetic import Clip
 from crosschip.ops.standard.unary import (
     Abs,
     Ceil,
@@ -27,7 +30,6 @@ _UNARY: dict[str, type[Operator]] = {
     "COS": Cos,
     "EXP": Exp,
     "FLOOR": Floor,
-    "LOG": Log,
     "NEG": Neg,
     "ROUND": Round,
     "RSQRT": Rsqrt,
@@ -41,3 +43,12 @@ _UNARY: dict[str, type[Operator]] = {
 @imports(*_UNARY)
 def unary(node: Node) -> Operand:
     return node.add(_UNARY[node.type], node[0])
+
+
+@imports("LOG")
+def log(node: Node) -> Operand:
+    """Import a logarithm; an integer output has no NaN, so that of a negative number is -inf."""
+    operand, quantization = node[0], node[0].type.quantization
+    if quantization is not None:
+        operand = node.add(Clip, operand, 0.0, inf, quantization=quantization)
+    return node.add(Log, operand)

@@ -42,20 +42,25 @@ PASSES = (
     RewriteOperations(networks.input_as_matrix, (FullyConnected,)),
     RewriteOperations(networks.non_zero_of_booleans, (NonZero,)),
     RewriteOperations(networks.scatter_in_float32, (ScatterElements, ScatterND)),
-    RewriteOperations(reduction.sum_that_wraps, (ReduceSum,)),
     RewriteOperations(reduction.extreme_of_booleans, (ReduceMax, ReduceMin)),
+)
+"""The passes without which ONNX Runtime rejects operations or ends, in order."""
+
+WORKAROUNDS = (
+    RewriteOperations(reduction.sum_that_wraps, (ReduceSum,)),
     RewriteOperations(reduction.nan_of_reduction, (ReduceLogSumExp, ReduceMax, ReduceMin)),
     RewriteOperations(reduction.product_of_few, (ReduceProd,)),
     RewriteOperations(reduction.mean_of_nothing, (ReduceMean,)),
 )
-"""The passes, in order."""
+"""The passes without which some values are wrong on ONNX Runtime, after the other passes."""
 
-_REWRITTEN = frozenset(operator for each in PASSES for operator in each.operators)
+_REWRITTEN = frozenset(operator for each in PASSES + WORKAROUNDS for operator in each.operators)
 
 
-def lower(operation: Operation) -> Sequence[Operation]:
+def lower(operation: Operation, *, workarounds: bool = True) -> Sequence[Operation]:
     """Rewrite an operation into operations to convert; they keep its name."""
     if type(operation) not in _REWRITTEN:
         return (operation,)
-    parts = run(single_operation_model(operation), PASSES).operations
+    passes = (*PASSES, *WORKAROUNDS) if workarounds else PASSES
+    parts = run(single_operation_model(operation), passes).operations
     return [part if part is operation else part.with_name(operation.name) for part in parts]

@@ -9,23 +9,24 @@ from crosschip.devices.kits.tflite.converters.table import (
     ANY_BYTES,
     ARITHMETIC,
     SINGLE,
+    UNSIGNED,
     WORDS,
     binary_forms,
     converts,
+    fixed_output,
     rank_of,
     reshaped,
     same,
+    same_quantization,
     shape_of,
     unary_forms,
     with_shape,
 )
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal
-from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Operand
 from crosschip.mapping.channels_last import transpose
 from crosschip.ops.standard.activation import (
-    AlongAxis,
     Elu,
     Gelu,
     HardSigmoid,
@@ -57,9 +58,17 @@ _DIVIDED = SINGLE | {ElementType.INT32}
 converts(Add, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("ADD"))
 converts(Sub, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("SUB"))
 converts(Mul, types=ARITHMETIC, quantized=binary_forms(ANY_BYTES, WORDS))(same("MUL"))
-converts(Max, types=ARITHMETIC, quantized=())(same("MAXIMUM"))
-converts(Min, types=ARITHMETIC, quantized=())(same("MINIMUM"))
-converts(SquaredDifference, types=SINGLE | {ElementType.INT32})(same("SQUARED_DIFFERENCE"))
+converts(Max, types=ARITHMETIC, limit=same_quantization, quantized=binary_forms(ANY_BYTES, WORDS))(
+    same("MAXIMUM")
+)
+converts(Min, types=ARITHMETIC, limit=same_quantization, quantized=binary_forms(ANY_BYTES, WORDS))(
+    same("MINIMUM")
+)
+converts(
+    SquaredDifference,
+    types=SINGLE | {ElementType.INT32},
+    quantized=binary_forms(ACTIVATION),
+)(same("SQUARED_DIFFERENCE"))
 
 
 def _divisor_limit(op: Div | FloorDiv | Mod) -> Refusal | None:
@@ -80,17 +89,20 @@ converts(Mod, types=ARITHMETIC, limit=_divisor_limit)(same("FLOOR_MOD"))
 
 converts(Relu, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU"))
 converts(Relu6, quantized=unary_forms(ANY_BYTES, WORDS))(same("RELU6"))
-converts(Sigmoid)(same("LOGISTIC"))
+_SHARES = fixed_output(2**-8, -128)
+"""The limit on outputs from 0 to 1."""
+
+converts(Sigmoid, limit=_SHARES, quantized=unary_forms(ANY_BYTES, WORDS))(same("LOGISTIC"))
 
 
 def _alpha_limit(op: Elu) -> Refusal | None:
     return None if op.alpha == 1 else Refusal("alpha", f"{op.alpha:g}, must be 1")
 
 
-converts(Elu, limit=_alpha_limit)(same("ELU"))
+converts(Elu, limit=_alpha_limit, quantized=unary_forms(ACTIVATION))(same("ELU"))
 
 
-@converts(Gelu)
+@converts(Gelu, quantized=unary_forms(ANY_BYTES))
 def gelu(g: Graph, op: Gelu) -> Operand:
     return g.native("GELU", op.input, type=op.outputs[0].type, approximate=op.approximate)
 
@@ -105,7 +117,7 @@ def _hard_swish_limit(op: HardSwish) -> Refusal | None:
     return None if usual else Refusal("alpha", f"{op.alpha:g}, must be 1 / 6, and beta 0.5")
 
 
-@converts(HardSwish, limit=_hard_swish_limit, quantized=unary_forms(ACTIVATION))
+@converts(HardSwish, limit=_hard_swish_limit, quantized=unary_forms(ANY_BYTES))
 def hard_swish(g: Graph, op: HardSwish) -> Operand:
     return g.native("HARD_SWISH", op.input, type=op.outputs[0].type)
 
@@ -119,10 +131,10 @@ def hard_sigmoid(g: Graph, op: HardSigmoid) -> Operand:
     return g.add(Mul, steps, np.float32(1 / 6))
 
 
-_SLOPE = Scheme(frozenset({ElementType.INT8}))
-
-
-@converts(PRelu, quantized=[{"input": ACTIVATION, "slope": _SLOPE, "output": ACTIVATION}])
+@converts(
+    PRelu,
+    quantized=[{"input": each, "slope": each, "output": each} for each in (ACTIVATION, UNSIGNED)],
+)
 def prelu(g: Graph, op: PRelu) -> Operand:
     slope, rank = op.slope, rank_of(op.input)
     if rank_of(slope) == 1 and rank > 2:
@@ -131,8 +143,7 @@ def prelu(g: Graph, op: PRelu) -> Operand:
     return g.native("PRELU", op.input, slope, type=op.outputs[0].type)
 
 
-@converts(Softmax, LogSoftmax)
-def softmax(g: Graph, op: AlongAxis) -> Operand:
+def softmax(g: Graph, op: Softmax | LogSoftmax) -> Operand:
     rank = rank_of(op.input)
     axis = op.axis % rank
     perm = [*(a for a in range(rank) if a != axis), axis]
@@ -142,7 +153,16 @@ def softmax(g: Graph, op: AlongAxis) -> Operand:
     return transpose(g, output, [perm.index(a) for a in range(rank)])
 
 
-_CLIPS = {(-1.0, 1.0): "RELU_N1_TO_1", (0.0, 6.0): "RELU6", (0.0, np.inf): "RELU"}
+converts(Softmax, limit=_SHARES, quantized=unary_forms(ANY_BYTES, WORDS))(softmax)
+converts(LogSoftmax, limit=fixed_output(2**-4, 127), quantized=unary_forms(ANY_BYTES))(softmax)
+
+
+_CLIPS = {
+    (-1.0, 1.0): "RELU_N1_TO_1",
+    (0.0, 1.0): "RELU_0_TO_1",
+    (0.0, 6.0): "RELU6",
+    (0.0, np.inf): "RELU",
+}
 
 
 def _clip_limit(op: Clip) -> Refusal | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from crosschip.devices.kits.tflite.converters.table import (
     ACTIVATION,
+    UNSIGNED,
+    WORDS,
     channels_last_type,
     converts_images,
     shape_of,
@@ -15,22 +19,24 @@ from crosschip.devices.kits.tflite.converters.table import (
 )
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.converters import Scheme
+from crosschip.hal.converters import Form, Scheme
 from crosschip.ir import Array, ElementType, Operand, Quantization, constant
 from crosschip.mapping.channels_last import transpose
 from crosschip.ops.definition.windows import AutoPad, Pads, Windows
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.padding import Pad
 
-
-def bias_scheme() -> Scheme:
-    """Return the scheme of a bias: int32, in steps of the products."""
-    return Scheme(frozenset({ElementType.INT32}), symmetric=True, axis=0)
+_BIAS = Scheme(frozenset({ElementType.INT32}), symmetric=True, axis=0)
+"""The scheme of a bias, in steps of the products."""
 
 
-def weight_scheme(axis: int) -> Scheme:
-    """Return the scheme of weights with the output channels on an axis."""
-    return Scheme(frozenset({ElementType.INT8}), symmetric=True, axis=axis)
+def weighted_forms(slot: str, axis: int) -> Sequence[Form]:
+    """Return the quantized forms of a layer whose weights have output channels on an axis."""
+    weights = Scheme(frozenset({ElementType.INT8}), symmetric=True, axis=axis)
+    return [
+        {"input": scheme, slot: weight, "bias": _BIAS, "output": scheme}
+        for scheme, weight in ((ACTIVATION, weights), (UNSIGNED, UNSIGNED), (WORDS, weights))
+    ]
 
 
 def _conv_limit(op: Conv2D) -> Refusal | None:
@@ -46,14 +52,7 @@ def _conv_limit(op: Conv2D) -> Refusal | None:
     Conv2D,
     limit=_conv_limit,
     nonempty=True,
-    quantized=[
-        {
-            "input": ACTIVATION,
-            "filter": weight_scheme(0),
-            "bias": bias_scheme(),
-            "output": ACTIVATION,
-        }
-    ],
+    quantized=weighted_forms("filter", 0),
 )
 def conv_2d(g: Graph, op: Conv2D) -> Operand:
     image, kernel = shape_of(op.input), shape_of(op.filter)
@@ -90,15 +89,23 @@ def conv_2d(g: Graph, op: Conv2D) -> Operand:
 def bias_of(g: Graph, op: Conv2D | Conv2DTranspose, channels: int) -> Operand:
     """Return the bias of a convolution; zeros if it has none."""
     if op.bias is not None:
-        return op.bias
+        return accumulated(g, op.bias, op.input)
     unit, scales = op.input.type.quantization, op.filter.type.quantization
     if unit is None or scales is None:
         return g.constant(np.zeros(channels, op.input.type.element_type.dtype))
     products = np.float32(unit.scale[0]) * np.array(scales.scale, np.float32)
     axis = None if scales.axis is None else 0
-    return g.constant(
+    bias = g.constant(
         np.zeros(channels, np.int32), quantization=Quantization(tuple(products.tolist()), axis=axis)
     )
+    return accumulated(g, bias, op.input)
+
+
+def accumulated(g: Graph, bias: Operand, input: Operand) -> Operand:
+    """Return a bias in the type of sums of products, which is int64 for an input of int16."""
+    if input.type.element_type is not ElementType.INT16 or bias.value is None:
+        return bias
+    return g.constant(bias.value.astype(np.int64), quantization=bias.type.quantization)
 
 
 def pad(g: Graph, image: Operand, windows: Windows) -> tuple[Operand, str]:
@@ -131,14 +138,7 @@ def _transpose_limit(op: Conv2DTranspose) -> Refusal | None:
     Conv2DTranspose,
     limit=_transpose_limit,
     nonempty=True,
-    quantized=[
-        {
-            "input": ACTIVATION,
-            "filter": weight_scheme(1),
-            "bias": bias_scheme(),
-            "output": ACTIVATION,
-        }
-    ],
+    quantized=weighted_forms("filter", 1),
 )
 def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Operand:
     filter = op.filter

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 from crosschip.devices.kits.tflite.converters.table import (
+    ANY_BYTES,
     INDICES,
     MOVABLE,
     SINGLE,
+    WORDS,
     converts,
     max_rank,
     rank_of,
     shape_of,
+    unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal, Rule
@@ -137,10 +140,17 @@ def _pad_limit(op: Pad) -> Refusal | None:
         return Refusal("input", "has no elements", Rule.SHAPE)
     if op.value is not None and op.value.type.quantization != op.input.type.quantization:
         return Refusal("value", "is not quantized as the input", Rule.QUANTIZATION)
+    if op.input.type.quantization != op.outputs[0].type.quantization:
+        return Refusal("output", "is not quantized as the input", Rule.QUANTIZATION)
     return max_rank(_MAX_RANK)(op)
 
 
-@converts(Pad, types=_PADDED, limit=_pad_limit)
+@converts(
+    Pad,
+    types=_PADDED,
+    limit=_pad_limit,
+    quantized=[{**form, "value": form["input"]} for form in unary_forms(ANY_BYTES, WORDS)],
+)
 def pad(g: Graph, op: Pad) -> Operand:
     if min(op.pads, default=0) < 0:
         return _cropped(g, op)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.tflite.converters.convolution import bias_scheme, weight_scheme
+from crosschip.devices.kits.tflite.converters.convolution import accumulated, weighted_forms
 from crosschip.devices.kits.tflite.converters.table import (
     ACTIVATION,
+    WORDS,
     converts,
     rank_of,
     shape_of,
@@ -25,17 +26,11 @@ _MAX_RANK = 5
 @converts(
     FullyConnected,
     nonempty=True,
-    quantized=[
-        {
-            "input": ACTIVATION,
-            "weight": weight_scheme(0),
-            "bias": bias_scheme(),
-            "output": ACTIVATION,
-        }
-    ],
+    quantized=weighted_forms("weight", 0),
 )
 def fully_connected(g: Graph, op: FullyConnected) -> Operand:
-    return add_fully_connected(g, op.input, op.weight, op.bias, op.outputs[0])
+    bias = op.bias and accumulated(g, op.bias, op.input)
+    return add_fully_connected(g, op.input, op.weight, bias, op.outputs[0])
 
 
 def add_fully_connected(
@@ -62,12 +57,18 @@ def _matmul_limit(op: MatMul) -> Refusal | None:
     return None
 
 
-@converts(MatMul, limit=_matmul_limit, nonempty=True)
+@converts(
+    MatMul,
+    limit=_matmul_limit,
+    nonempty=True,
+    quantized=[{"x": scheme, "y": scheme, "output": scheme} for scheme in (ACTIVATION, WORDS)],
+)
 def mat_mul(g: Graph, op: MatMul) -> Operand:
     x, y = op.x, op.y
     transpose_x = op.transpose_x and rank_of(x) > 1
     transpose_y = op.transpose_y and rank_of(y) > 1
-    if y.is_constant and rank_of(y) == 2 and rank_of(x) > 1 and not transpose_x:
+    is_layer = y.is_constant and rank_of(y) == 2 and x.type.quantization is None
+    if is_layer and rank_of(x) > 1 and not transpose_x:
         weight = y if transpose_y else transpose(g, y, (1, 0))
         return add_fully_connected(g, x, weight, None, op.outputs[0])
     row, column = rank_of(x) == 1, rank_of(y) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.devices.kits.tflite.converters.table import SINGLE, converts, rank_of
+from crosschip.devices.kits.tflite.converters.table import BYTES, SINGLE, converts, rank_of
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.converters import Scheme
@@ -44,6 +44,10 @@ def _dequantize_limit(op: Dequantize) -> Refusal | None:
     quantization = op.input.type.quantization
     if quantization is None:
         return Refusal("input", "is not quantized", Rule.QUANTIZATION)
+    if op.input.is_constant and op.input.type.element_type not in BYTES:
+        return None  # the pass `RealConstants` replaces it
+    if op.input.type.element_type is ElementType.INT32:
+        return Refusal("input", "of int32 must be constant", Rule.QUANTIZATION)
     if op.input.type.element_type is ElementType.INT16 and not quantization.symmetric:
         return Refusal("input", "of int16 must have a zero point of 0", Rule.QUANTIZATION)
     if quantization.axis is not None and rank_of(op.input) > 4:
@@ -51,6 +55,6 @@ def _dequantize_limit(op: Dequantize) -> Refusal | None:
     return None
 
 
-@converts(Dequantize, types=SINGLE | _INTEGERS, limit=_dequantize_limit)
+@converts(Dequantize, types=SINGLE | _STORED, limit=_dequantize_limit)
 def dequantize(g: Graph, op: Dequantize) -> Operand:
     return g.native("DEQUANTIZE", op.input, type=op.outputs[0].type)

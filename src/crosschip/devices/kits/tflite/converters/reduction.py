@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from crosschip.devices.kits.tflite.converters.table import (
-    ACTIVATION,
+    ANY_BYTES,
     ARITHMETIC,
     INDICES,
     SINGLE,
+    WORDS,
     converts,
     rank_of,
+    same_quantization,
     unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
@@ -44,9 +46,16 @@ def axes_of(op: Reduction) -> list[int]:
     return [axis % rank for axis in op.axes or range(rank)]
 
 
-@converts(ReduceMean, nonempty=True, quantized=unary_forms(ACTIVATION))
+@converts(ReduceMean, nonempty=True, quantized=unary_forms(ANY_BYTES, WORDS))
 @converts(ReduceSum, ReduceProd, types=ARITHMETIC, nonempty=True)
-@converts(ReduceMax, ReduceMin, types=ARITHMETIC, nonempty=True)
+@converts(
+    ReduceMax,
+    ReduceMin,
+    types=ARITHMETIC,
+    nonempty=True,
+    limit=same_quantization,
+    quantized=unary_forms(ANY_BYTES, WORDS),
+)
 @converts(ReduceAll, ReduceAny, types=BOOLEANS, nonempty=True)
 def reduce(g: Graph, op: Reduction) -> Operand:
     if not axes_of(op):

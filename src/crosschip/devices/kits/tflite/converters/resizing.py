@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.devices.kits.tflite.converters.table import (
+    ANY_BYTES,
     BYTES,
     SINGLE,
+    WORDS,
     channels_last_type,
     converts_images,
+    same_quantization,
     shape_of,
     to_channels_first,
     to_channels_last,
+    unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Refusal
@@ -25,10 +29,12 @@ def _linear_limit(op: ResizeLinear) -> Refusal | None:
         return Refusal("antialias", "or weights of other pixels are not computed")
     if _linear_options(op) is None:
         return Refusal("align_mode", f"{op.align_mode.name}: the pixels are others")
-    return None
+    return same_quantization(op)
 
 
-@converts_images(ResizeLinear, limit=_linear_limit, nonempty=True)
+@converts_images(
+    ResizeLinear, limit=_linear_limit, nonempty=True, quantized=unary_forms(ANY_BYTES, WORDS)
+)
 def resize_linear(g: Graph, op: ResizeLinear) -> Operand:
     options = _linear_options(op)
     assert options is not None, "the limit requires it"

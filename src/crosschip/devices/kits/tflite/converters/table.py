@@ -8,7 +8,7 @@ from dataclasses import replace
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.hal import Converters, Refusal, Rule
 from crosschip.hal.converters import Form, Scheme
-from crosschip.ir import ElementType, Operand, TensorType, constant
+from crosschip.ir import ElementType, Operand, Quantization, TensorType, constant
 from crosschip.ir.types import BOOLEANS, INTEGERS
 from crosschip.mapping.channels_last import (
     channels_first_axes,
@@ -38,6 +38,7 @@ converts = converters.converts
 converts_images = images.converts
 
 ACTIVATION = Scheme(frozenset({ElementType.INT8}))
+UNSIGNED = Scheme(frozenset({ElementType.UINT8}))
 WORDS = Scheme(frozenset({ElementType.INT16}), symmetric=True)
 ANY_BYTES = Scheme(BYTES)
 
@@ -50,6 +51,40 @@ def unary_forms(*schemes: Scheme) -> Sequence[Form]:
 def binary_forms(*schemes: Scheme) -> Sequence[Form]:
     """Return the quantized forms of an operator with two inputs."""
     return [{"input0": scheme, "input1": scheme, "output": scheme} for scheme in schemes]
+
+
+def fixed_output(
+    scale: float, zero_point: int = 0, words: float = 2**-15
+) -> Callable[[Operator], Refusal | None]:
+    """Return the limit on the output of an operator whose kernel has one quantization of it.
+
+    Args:
+        scale: that of bytes.
+        zero_point: that of int8; that of uint8 is 128 more.
+        words: the scale of int16.
+    """
+    required = {
+        ElementType.INT8: Quantization((scale,), (zero_point,)),
+        ElementType.UINT8: Quantization((scale,), (zero_point + 128,)),
+        ElementType.INT16: Quantization((words,)),
+    }
+
+    def limit(op: Operator) -> Refusal | None:
+        type_ = op.outputs[0].type
+        if type_.quantization in (None, required.get(type_.element_type)):
+            return None
+        return Refusal("output", f"is quantized as {type_}", Rule.QUANTIZATION)
+
+    return limit
+
+
+def same_quantization(op: Operator) -> Refusal | None:
+    """Refuse tensors whose quantizations differ."""
+    tensors = [(slot.name, operand) for slot, operand in op.filled() if not slot.parameter]
+    for name, operand in tensors:
+        if operand.type.quantization != op.outputs[0].type.quantization:
+            return Refusal(name, "is not quantized as the output", Rule.QUANTIZATION)
+    return None
 
 
 def same(code: str, **options: object) -> Callable[[Graph, Operator], Operand]:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.tflite.converters.table import SINGLE, converts, same, shape_of
+from crosschip.devices.kits.tflite.converters.table import (
+    ACTIVATION,
+    ANY_BYTES,
+    SINGLE,
+    WORDS,
+    converts,
+    fixed_output,
+    same,
+    shape_of,
+    unary_forms,
+)
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.activation import Tanh
@@ -29,20 +39,24 @@ from crosschip.ops.standard.unary import (
 
 _SIGNED = SINGLE | {ElementType.INT32}
 
-converts(Abs, types=_SIGNED)(same("ABS"))
+converts(Abs, types=_SIGNED, quantized=unary_forms(ACTIVATION, WORDS))(same("ABS"))
 converts(Neg, types=SINGLE | {ElementType.INT32, ElementType.INT64})(same("NEG"))
-converts(Exp)(same("EXP"))
-converts(Log)(same("LOG"))
+converts(Exp, quantized=unary_forms(ACTIVATION, WORDS))(same("EXP"))
+converts(Log, quantized=unary_forms(ACTIVATION, WORDS))(same("LOG"))
 converts(Sin)(same("SIN"))
 converts(Cos)(same("COS"))
 converts(Sqrt)(same("SQRT"))
-converts(Rsqrt)(same("RSQRT"))
+converts(Rsqrt, quantized=unary_forms(ACTIVATION))(same("RSQRT"))
 converts(Square)(same("SQUARE"))
 converts(Floor)(same("FLOOR"))
 converts(Ceil)(same("CEIL"))
 converts(Round)(same("ROUND"))
 converts(Sign)(same("SIGN"))
-converts(Tanh)(same("TANH"))
+converts(
+    Tanh,
+    limit=fixed_output(2**-7),
+    quantized=unary_forms(ANY_BYTES, WORDS),
+)(same("TANH"))
 
 
 @converts(Atan)

@@ -141,17 +141,41 @@ def _range(g: Graph, value: Value, axis: int, index: int, group: int) -> Value:
     return g.part(value, axis, index * size, (index + 1) * size)
 
 
-def _explicit(op: Conv2DTranspose) -> Refusal | None:
+def explicit(op: Conv2DTranspose) -> Refusal | None:
+    """Refuse a padding that a rule gives."""
     if op.auto_pad is not AutoPad.NONE or op.output_shape is not None or any(op.output_padding):
         return Refusal("auto_pad", "only explicit padding is converted", Rule.VALUE)
     return None
 
 
-@converts(Conv2DTranspose, types=REALS, limit=_explicit)
+@converts(Conv2DTranspose, types=REALS, limit=explicit)
 def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
-    """Convolve transposed without padding, and crop the result."""
-    image, filters = image_of(g, g[op.input]), g[op.filter]
-    filters = _dilate(g, filters, op.dilations)
+    image, filters = g[op.input], g[op.filter]
+    bias = bias_of(g, op.bias, image.dtype)
+    zeros = (g.zero(image.dtype), g.zero(image.dtype))
+    return result_of(g, convolve_transposed(g, op, image_of(g, image), filters, bias, zeros))
+
+
+def convolve_transposed(
+    g: Graph,
+    op: Conv2DTranspose,
+    image: Value,
+    filters: Value,
+    bias: Value,
+    zero_points: tuple[Value, Value],
+) -> Value:
+    """Convolve an image with its channels last transposed, without padding; crop the result.
+
+    Args:
+        g: the graph.
+        op: the operation.
+        image: the image.
+        filters: [C_in, C_out / group, H, W].
+        bias: one number, or one per output channel.
+        zero_points: those of the image and the filters.
+    """
+    dtype = DType.FP32 if image.dtype is DType.FP32 else DType.INT32
+    filters = _dilate(g, filters, op.dilations, zero_points[1])
     _, per_group, *kernel = filters.shape
     full = [
         (size - 1) * stride + window
@@ -159,8 +183,6 @@ def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
     ]
     # [C_in, C_out / group, H, W] to [C_out / group, H, W, C_in].
     weights = g.transpose(filters, (1, 2, 3, 0))
-    zeros = (g.zero(image.dtype), g.zero(image.dtype))
-    bias = bias_of(g, op.bias, image.dtype)
     parts = []
     for index in range(op.group):
         pixels, kernels = (
@@ -171,13 +193,13 @@ def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
         parts.append(
             g.add(
                 Op.TRANSPOSE_CONV2D,
-                (pixels, kernels, numbers, *zeros),
-                image.dtype,
+                (pixels, kernels, numbers, *zero_points),
+                dtype,
                 (image.shape[0], *full, per_group),
                 out_pad=[0, 0, 0, 0],
                 stride=[*op.strides],
                 local_bound=False,
-                acc_type=DType.FP32,
+                acc_type=dtype,
             )
         )
     result = g.concat(parts, 3)
@@ -185,11 +207,11 @@ def conv_transpose(g: Graph, op: Conv2DTranspose) -> Value:
     ends = [size - pad for size, pad in zip(full, op.pads[1::2], strict=True)]
     rows, columns = ends[0] - op.pads[0], ends[1] - op.pads[2]
     sizes = [image.shape[0], rows, columns, result.shape[3]]
-    return result_of(g, g.slice(result, starts, sizes))
+    return g.slice(result, starts, sizes)
 
 
-def _dilate(g: Graph, filters: Value, dilations: Sequence[int]) -> Value:
-    """Insert zeros between the elements of filters, on the last two axes."""
+def _dilate(g: Graph, filters: Value, dilations: Sequence[int], zero: Value) -> Value:
+    """Insert zero points between the elements of filters, on the last two axes."""
     for axis, dilation in enumerate(dilations, 2):
         size = filters.shape[axis]
         if dilation == 1 or size == 1:
@@ -197,7 +219,7 @@ def _dilate(g: Graph, filters: Value, dilations: Sequence[int]) -> Value:
         shape = filters.shape
         rows = g.reshape(filters, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
         pads = [(0, dilation - 1 if i == axis + 1 else 0) for i in range(rows.rank)]
-        rows = g.pad(rows, pads, g.zero(rows.dtype))
+        rows = g.pad(rows, pads, zero)
         spread = g.reshape(rows, (*shape[:axis], size * dilation, *shape[axis + 1 :]))
         filters = g.part(spread, axis, 0, extent(size, dilation))
     return filters

@@ -30,7 +30,7 @@ from crosschip.devices.kits.tosa.integers import BYTES, bytes_of, scales_of
 from crosschip.devices.kits.tosa.rescaling import rescale
 from crosschip.flatbuffer.schemas.tosa import DType, NanPropagationMode, Op
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType
+from crosschip.ir import Array, ElementType
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import Windows, static
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D, Pool
@@ -82,7 +82,23 @@ def _fitted(g: Graph, op: Pool, image: Value) -> tuple[Value, list[int], tuple[i
 
 @quantized(AveragePool2D, form=_QUANTIZED)
 def average_pool_of_bytes(g: Graph, op: AveragePool2D) -> Value:
-    """Sum windows by a depthwise convolution with ones; windows at a border have fewer pixels."""
+    sums, population = window_sums(g, op)
+    (first,), (scale,) = scales_of(op.input), scales_of(op.outputs[0])
+    result: Value | None = None
+    for pixels in np.unique(population).tolist():
+        ratio = first / scale / Fraction(int(pixels) or 1)
+        mean = rescale(g, sums, [ratio], op.outputs[0], op.fuse_code)
+        here = g.constant(np.asarray(population == pixels)[None], DType.BOOL)
+        result = mean if result is None else g.select(here, mean, result)
+    assert result is not None, "there is a window"
+    return result_of(g, result)
+
+
+def window_sums(g: Graph, op: AveragePool2D) -> tuple[Value, Array]:
+    """Return the int32 sums of windows less zero points, channels last, and the pixels in each.
+
+    They are convolved with ones; windows at a border have fewer pixels.
+    """
     value, zero = bytes_of(g, op.input)
     image = image_of(g, value)
     size = image.shape[1:-1]
@@ -99,15 +115,7 @@ def average_pool_of_bytes(g: Graph, op: AveragePool2D) -> Value:
         {"pad": pads, "stride": [*op.strides], "dilation": [*op.dilations]},
         (zero, g.zero(DType.INT8)),
     )
-    (first,), (scale,) = scales_of(op.input), scales_of(op.outputs[0])
-    result: Value | None = None
-    for pixels in np.unique(population).tolist():
-        ratio = first / scale / Fraction(int(pixels) or 1)
-        mean = rescale(g, sums, [ratio], op.outputs[0], op.fuse_code)
-        here = g.constant(np.asarray(population == pixels)[None], DType.BOOL)
-        result = mean if result is None else g.select(here, mean, result)
-    assert result is not None, "there is a window"
-    return result_of(g, result)
+    return sums, np.asarray(population)
 
 
 def _few_elements(op: MaxPool2D) -> Refusal | None:

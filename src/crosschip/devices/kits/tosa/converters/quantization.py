@@ -9,9 +9,9 @@ import numpy as np
 from crosschip.devices.kits.tosa.block import Value
 from crosschip.devices.kits.tosa.converters.table import STORED, converts
 from crosschip.devices.kits.tosa.graph import Graph
-from crosschip.flatbuffer.schemas.tosa import DType
+from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import Operand, Quantization
+from crosschip.ir import Arithmetic, Operand, Quantization
 from crosschip.ir.types import NARROW_INTEGERS
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
@@ -26,7 +26,9 @@ def quantize(g: Graph, op: Quantize) -> Value:
     steps = g.rounded_quotient(value, along(g, quantized, quantization.scale, DType.FP32))
     # NaN becomes the smallest integer.
     steps = g.select(g.equal(steps, steps), steps, g.number(-_MOST_STEPS, steps))
-    rounded = g.cast(g.clamp(steps, -_MOST_STEPS, _MOST_STEPS), DType.INT32)
+    near = g.clamp(steps, -_MOST_STEPS, _MOST_STEPS)
+    is_fixed = quantization.arithmetic is Arithmetic.FIXED_POINT
+    rounded = _round_away(g, near) if is_fixed else g.cast(near, DType.INT32)
     zero_point = along(g, quantized, quantization.zero_point, DType.INT32)
     return g.clamp(g.sum(rounded, zero_point), *limits(op.dtype))
 
@@ -36,6 +38,16 @@ def _stored(op: Dequantize) -> Refusal | None:
     if element_type in NARROW_INTEGERS and not op.input.is_constant:
         return Refusal("input", f"{element_type} must be constant here", Rule.ELEMENT_TYPE)
     return None
+
+
+def _round_away(g: Graph, value: Value) -> Value:
+    """Round reals to int32, halves away from zero."""
+    size = g.unary(Op.ABS, value)
+    whole = g.unary(Op.FLOOR, size)
+    is_above = g.greater_equal(g.difference(size, whole), g.number(0.5, size))
+    steps = g.sum(g.cast(whole, DType.INT32), g.cast(is_above, DType.INT32))
+    is_negative = g.less(value, g.number(0, value))
+    return g.select(is_negative, g.difference(g.number(0, steps), steps), steps)
 
 
 @converts(Dequantize, types=STORED | NARROW_INTEGERS, limit=_stored)

@@ -28,16 +28,19 @@ from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal.converters import Scheme
 from crosschip.ir import ElementType, Model, Operand, TensorType
 from crosschip.ops.standard import activation, arithmetic, unary
-from crosschip.ops.standard.convolution import Conv, Conv2D, Conv3D
+from crosschip.ops.standard.convolution import Conv, Conv2D, Conv2DTranspose, Conv3D
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.quantization import Quantize
 from crosschip.ops.standard.reduction import ReduceMean, ReduceSum, Reduction
 
 _WEIGHTS = Scheme(BYTE_TYPES, axis=0)
 _BIAS = Scheme(frozenset({ElementType.INT32}), axis=0)
-_UNIT = {"input": BYTES, "output": BYTES}
-_PAIR = {"input0": BYTES, "input1": BYTES, "output": BYTES}
-_WEIGHTED = {"input": BYTES, "bias": _BIAS, "output": BYTES}
+UNIT = {"input": BYTES, "output": BYTES}
+PAIR = {"input0": BYTES, "input1": BYTES, "output": BYTES}
+MULTIPLIED = {"x": BYTES, "y": BYTES, "output": BYTES}
+FILTERED = {"input": BYTES, "filter": _WEIGHTS, "bias": _BIAS, "output": BYTES}
+LAYERED = {"input": BYTES, "weight": _WEIGHTS, "bias": _BIAS, "output": BYTES}
 
 
 def _ratios(op: arithmetic.Add | arithmetic.Sub) -> list[Fraction]:
@@ -45,13 +48,13 @@ def _ratios(op: arithmetic.Add | arithmetic.Sub) -> list[Fraction]:
     return [first / scale, (second if isinstance(op, arithmetic.Add) else -second) / scale]
 
 
-@quantized(arithmetic.Add, arithmetic.Sub, form=_PAIR, limit=lambda op: fit_sum(_ratios(op)))
+@quantized(arithmetic.Add, arithmetic.Sub, form=PAIR, limit=lambda op: fit_sum(_ratios(op)))
 def add(g: Graph, op: arithmetic.Add | arithmetic.Sub) -> Value:
     terms = zip(g.aligned(steps(g, op.input0), steps(g, op.input1)), _ratios(op), strict=True)
     return rescaled_sum(g, list(terms), op.outputs[0], op.fuse_code)
 
 
-@quantized(arithmetic.Mul, form=_PAIR)
+@quantized(arithmetic.Mul, form=PAIR)
 def mul(g: Graph, op: arithmetic.Mul) -> Value:
     product = g.product(*g.aligned(steps(g, op.input0), steps(g, op.input1)))
     (first,), (second,) = scales_of(op.input0), scales_of(op.input1)
@@ -63,10 +66,12 @@ _MAX_SUM = 2**31
 _MAX_PRODUCT = 255 * 255
 
 
-def _sums_fit(op: Any) -> bool:
+def sums_fit(op: Any) -> bool:
     """Return whether sums of products of bytes, with the bias, are certainly int32."""
     if isinstance(op, Conv):
         terms = prod(shape_of(op.filter)[1:])
+    elif isinstance(op, Conv2DTranspose):
+        terms = prod(shape_of(op.filter)) // shape_of(op.filter)[1] // op.group
     elif isinstance(op, FullyConnected):
         terms = shape_of(op.weight)[1]
     else:
@@ -81,14 +86,18 @@ def _sums_fit(op: Any) -> bool:
     return terms * _MAX_PRODUCT + largest < _MAX_SUM
 
 
-@quantized(Conv2D, Conv3D, limit=_sums_fit, form={**_WEIGHTED, "filter": _WEIGHTS})
+@quantized(Conv2D, Conv3D, limit=sums_fit, form=FILTERED)
 def conv(g: Graph, op: Conv) -> Value:
+    return result_of(g, _rescale_products(g, op, convolution_sums(g, op), op.filter))
+
+
+def convolution_sums(g: Graph, op: Conv) -> Value:
+    """Return the int32 sums of products with filters, channels last."""
     (image, zero), (filters, filter_zero) = bytes_of(g, op.input), bytes_of(g, op.filter)
     image, sizes, attributes = fitted(g, op, image_of(g, image))
     weights = channels_last(g, filters)
     bias = g.zero(DType.INT32) if op.bias is None else g[op.bias]
-    sums = convolve(g, image, weights, bias, op.group, sizes, attributes, (zero, filter_zero))
-    return result_of(g, _rescale_products(g, op, sums, op.filter))
+    return convolve(g, image, weights, bias, op.group, sizes, attributes, (zero, filter_zero))
 
 
 def _rescale_products(g: Graph, op: Any, sums: Value, weights: Operand) -> Value:
@@ -97,8 +106,13 @@ def _rescale_products(g: Graph, op: Any, sums: Value, weights: Operand) -> Value
     return rescale(g, sums, ratios, op.outputs[0], op.fused)
 
 
-@quantized(FullyConnected, limit=_sums_fit, form={**_WEIGHTED, "weight": _WEIGHTS})
+@quantized(FullyConnected, limit=sums_fit, form=LAYERED)
 def fully_connected(g: Graph, op: FullyConnected) -> Value:
+    return _rescale_products(g, op, layer_sums(g, op), op.weight)
+
+
+def layer_sums(g: Graph, op: FullyConnected) -> Value:
+    """Return the int32 sums of products with weights, units last."""
     (rows, zero), (weights, weight_zero) = bytes_of(g, op.input), bytes_of(g, op.weight)
     units, size = shape_of(op.weight)
     count = prod(shape_of(op.input)) // size
@@ -106,14 +120,18 @@ def fully_connected(g: Graph, op: FullyConnected) -> Value:
     filters = g.reshape(weights, (units, 1, 1, size))
     bias = g.zero(DType.INT32) if op.bias is None else g[op.bias]
     attributes = {"pad": [0] * 4, "stride": [1, 1], "dilation": [1, 1]}
-    sums = convolve(g, image, filters, bias, 1, (count, 1, 1), attributes, (zero, weight_zero))
-    return _rescale_products(g, op, sums, op.weight)
+    return convolve(g, image, filters, bias, 1, (count, 1, 1), attributes, (zero, weight_zero))
 
 
-@quantized(MatMul, limit=_sums_fit, form={"x": BYTES, "y": BYTES, "output": BYTES})
+@quantized(MatMul, limit=sums_fit, form=MULTIPLIED)
 def mat_mul(g: Graph, op: MatMul) -> Value:
+    return _rescale_products(g, op, product_sums(g, op), op.y)
+
+
+def product_sums(g: Graph, op: MatMul) -> Value:
+    """Return the int32 sums of a product of matrices."""
     (x, x_zero), (y, y_zero) = bytes_of(g, op.x), bytes_of(g, op.y)
-    return _rescale_products(g, op, multiply(g, op, x, y, (x_zero, y_zero)), op.y)
+    return multiply(g, op, x, y, (x_zero, y_zero))
 
 
 def _requantized(g: Graph, operand: Operand, output: Operand) -> Value:
@@ -134,7 +152,7 @@ def concat(g: Graph, op: Concat) -> Value:
     return g.concat(parts, op.axis % parts[0].rank)
 
 
-@quantized(arithmetic.Max, arithmetic.Min, form=_PAIR)
+@quantized(arithmetic.Max, arithmetic.Min, form=PAIR)
 def extreme(g: Graph, op: arithmetic.Max | arithmetic.Min) -> Value:
     """Compare what both inputs are rounded to, since rounding keeps the order."""
     one, other = (_requantized(g, operand, op.outputs[0]) for operand in (op.input0, op.input1))
@@ -142,7 +160,7 @@ def extreme(g: Graph, op: arithmetic.Max | arithmetic.Min) -> Value:
     return clamp_to_fuse(g, chosen, op.outputs[0], op.fuse_code)
 
 
-@quantized(ReduceSum, ReduceMean, form=_UNIT)
+@quantized(ReduceSum, ReduceMean, form=UNIT)
 def reduce_sum(g: Graph, op: Reduction) -> Value:
     value = steps(g, op.input)
     axes = sorted(axis % value.rank for axis in op.axes) or list(range(value.rank))
@@ -161,10 +179,11 @@ _FUNCTIONS = (
     *(activation.Celu, activation.Gelu, activation.HardSigmoid, activation.HardSwish),
     *(activation.Mish, activation.Sigmoid, activation.Softplus, activation.Softsign),
     *(activation.Swish, activation.Tanh, activation.ThresholdedRelu, activation.Shrink),
+    Quantize,
 )
 
 
-@quantized(*_FUNCTIONS, form=_UNIT)
+@quantized(*_FUNCTIONS, form=UNIT)
 def function(g: Graph, op: Any) -> Value:
     """Look the result up in a table of those for all bytes, computed by the reference."""
     value, _ = bytes_of(g, op.input)

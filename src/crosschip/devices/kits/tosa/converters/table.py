@@ -10,7 +10,7 @@ from crosschip.devices.kits.tosa.graph import DTYPES, Graph
 from crosschip.flatbuffer.schemas.tosa import Op
 from crosschip.hal import CompileError, Converters, Refusal, Rule
 from crosschip.hal.converters import Form
-from crosschip.ir import ElementType, Operand, Operation
+from crosschip.ir import Arithmetic, ElementType, Operand, Operation
 from crosschip.ir.types import BOOLEANS, FLOATS, HALF_FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
@@ -42,11 +42,15 @@ class Widened(Graph):
         return self._graph.widen(self._graph[operand])
 
 
-_quantized: dict[type[Operation], tuple[Form, Convert, Callable[[Any], bool]]] = {}
+_Entry = tuple[Form, Convert, Callable[[Any], bool]]
+_quantized: dict[tuple[type[Operation], Arithmetic], _Entry] = {}
 
 
 def quantized(
-    *operators: type[Operator], form: Form, limit: Callable[[Any], bool] = lambda _: True
+    *operators: type[Operator],
+    form: Form,
+    limit: Callable[[Any], bool] = lambda _: True,
+    arithmetic: Arithmetic = Arithmetic.REAL,
 ) -> Callable[[Convert], Convert]:
     """Decorate a function as the converter of operators on quantized tensors of a form.
 
@@ -56,10 +60,13 @@ def quantized(
         operators: the operators.
         form: the schemes of the tensors.
         limit: returns whether an operation of this form is converted; others compute on reals.
+        arithmetic: the arithmetic of the output. Without a converter in fixed point, the one that
+            rounds reals converts.
     """
 
     def register(function: Convert) -> Convert:
-        _quantized.update(dict.fromkeys(operators, (form, function, limit)))
+        keys = [(operator, arithmetic) for operator in operators]
+        _quantized.update(dict.fromkeys(keys, (form, function, limit)))
         return function
 
     return register
@@ -67,7 +74,7 @@ def quantized(
 
 def quantized_operators() -> frozenset[str]:
     """Return the names of operators that are converted on integers."""
-    return frozenset(operator.type for operator in _quantized)
+    return frozenset(operator.type for operator, _ in _quantized)
 
 
 def convert_quantized(g: Graph, op: Operator) -> list[Value]:
@@ -76,10 +83,11 @@ def convert_quantized(g: Graph, op: Operator) -> list[Value]:
     Raises:
         CompileError: the converter failed; the error names the operation.
     """
-    _, function, _ = _quantized[type(op)]
+    convert = _quantized_converter(op)
+    assert convert is not None, "it is supported"
     (output,) = op.outputs
     try:
-        value = g.reshape(function(g, op), shape_of(output))
+        value = g.reshape(convert(g, op), shape_of(output))
     except ValueError as error:
         raise CompileError(f"{op.type} {op.name!r}: {error}", [op]) from error
     return [g.store(value, output.type.element_type)]
@@ -87,11 +95,27 @@ def convert_quantized(g: Graph, op: Operator) -> list[Value]:
 
 def supports_quantized(op: Operation) -> bool:
     """Return whether an operation on quantized tensors is converted on their integers."""
-    if not isinstance(op, Operator) or type(op) not in _quantized or len(op.outputs) != 1:
+    if not isinstance(op, Operator) or len(op.outputs) != 1 or not op.quantized_inputs():
         return False
-    if not op.quantized_inputs() or any(0 in shape_of(operand) for _, operand in op.filled()):
+    return _quantized_converter(op) is not None
+
+
+def _quantized_converter(op: Operator) -> Convert | None:
+    """Return the converter of an operation on quantized tensors, the exact one first."""
+    quantization = op.outputs[0].type.quantization
+    ways = [Arithmetic.REAL] if quantization is None else [quantization.arithmetic, Arithmetic.REAL]
+    for arithmetic in dict.fromkeys(ways):
+        entry = _quantized.get((type(op), arithmetic))
+        if entry is not None and _takes(entry, op):
+            return entry[1]
+    return None
+
+
+def _takes(entry: _Entry, op: Operator) -> bool:
+    """Return whether the tensors of an operation have the form of an entry, and its limit holds."""
+    if any(0 in shape_of(operand) for _, operand in op.filled()):
         return False
-    form, _, limit = _quantized[type(op)]
+    form, _, limit = entry
     tensors = [(slot.name, operand) for slot, operand in op.filled() if not slot.parameter]
     constant = all(operand.is_constant for slot, operand in op.filled() if slot.parameter)
     fits = constant and all(

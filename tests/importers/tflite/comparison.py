@@ -1,0 +1,125 @@
+"""What devices compute for files with one operator, beside what LiteRT computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from tests.importers.tflite.single_operator import Case, LiteRT
+
+import crosschip
+from crosschip.ir import Array, Model
+
+_TOLERANCES = {"float16": 4e-3, "bfloat16": 0.02}
+_TOLERANCE = 2e-5
+"""The tolerance of other types."""
+
+
+class Verdict(StrEnum):
+    """What became of a file on a list of devices."""
+
+    RIGHT = "right"
+    REFUSED = "refused"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A file's verdict.
+
+    Attributes:
+        verdict: what became of it.
+        reason: the message of the refusal, or how an output differs.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+
+
+Call = tuple[Sequence[Array], Sequence[Array]]
+"""What is fed to a file, and LiteRT's outputs."""
+
+
+def litert_calls(litert: LiteRT, case: Case, sizes: int) -> list[Call]:
+    """Return LiteRT's calls of a file: none if it refuses the file.
+
+    Args:
+        litert: the engine.
+        case: the file.
+        sizes: 2 for a second call with one more row, if LiteRT resizes the file.
+    """
+    calls: list[Call] = []
+    for arrays in (case.arrays(), case.longer())[:sizes]:
+        outputs = litert.run(case, arrays)
+        if isinstance(outputs, str):
+            break
+        calls.append((arrays, outputs))
+    return calls
+
+
+def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Comparison:
+    """Compile a file for some devices and compare the outputs of each call with LiteRT's.
+
+    Args:
+        case: the file.
+        calls: LiteRT's; the first axis has no known size if there are several.
+        devices: in the order of preference.
+    """
+    # The reference computes in LiteRT's integers; engines round once.
+    steps = 1 if list(devices) != ["reference"] and case.outputs[0].scale else 0
+    try:
+        model = crosschip.load(case.file(dynamic=len(calls) > 1))
+        with crosschip.compile(model, devices, cache=False) as compiled:
+            for arrays, expected in calls:
+                results = _results(compiled.run(_inputs(model, arrays)))
+                assert len(results) == len(expected)
+                for wanted, actual in zip(expected, results, strict=True):
+                    if reason := _difference(wanted, actual, steps):
+                        return Comparison(Verdict.WRONG, reason)
+    except crosschip.UnsupportedError as error:
+        return Comparison(Verdict.REFUSED, str(error))
+    except crosschip.Error as error:
+        return Comparison(Verdict.WRONG, f"{type(error).__name__}: {error}")
+    return Comparison(Verdict.RIGHT)
+
+
+def _inputs(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
+    """Return the arrays by name, and for variables zeros, or their zero points if quantized."""
+    state = {
+        name: np.full(
+            operand.type.static_shape or (),
+            operand.type.quantization.zero_point[0] if operand.type.quantization else 0,
+            operand.type.element_type.dtype,
+        )
+        for name, operand in model.inputs.items()
+        if name.startswith("past.")
+    }
+    fed = (name for name in model.inputs if name not in state)
+    return dict(zip(fed, arrays, strict=True)) | state
+
+
+def _results(outputs: Mapping[str, Array]) -> list[Array]:
+    """Return the outputs but the new values of variables."""
+    return [value for name, value in outputs.items() if not name.startswith("present.")]
+
+
+def _difference(expected: Array, actual: Array, steps: int) -> str:
+    """Return how an output differs from LiteRT's by more than some steps; empty if it does not."""
+    if expected.shape != actual.shape or expected.dtype != actual.dtype:
+        return f"{actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
+    if expected.dtype.kind not in "biu":
+        tolerance = _TOLERANCES.get(str(expected.dtype), _TOLERANCE)
+        if tolerance > _TOLERANCE:
+            expected, actual = expected.astype(np.float32), actual.astype(np.float32)
+        # LiteRT clamps the results of arithmetic to finite numbers, with any activation.
+        largest = float(np.finfo(expected.dtype).max)
+        clamped = (np.abs(expected) == largest) & np.isinf(actual)
+        expected = np.where(clamped, np.copysign(np.inf, expected), expected)
+        finite = np.abs(expected[np.isfinite(expected)])
+        absolute = tolerance * max(1.0, float(finite.max(initial=0.0)))
+        same = np.isclose(actual, expected, tolerance, absolute, equal_nan=True)
+    else:
+        same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= steps
+    return "" if same.all() else f"{actual[~same][:4]} instead of {expected[~same][:4]}"
