@@ -86,8 +86,15 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
 
 
 def _inputs(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
-    """Return the arrays by name, and for variables zeros, or their zero points if quantized."""
-    state = {
+    """Return the arrays by name, and the initial state."""
+    state = initial_state(model)
+    fed = (name for name in model.inputs if name not in state)
+    return dict(zip(fed, arrays, strict=True)) | state
+
+
+def initial_state(model: Model) -> dict[str, Array]:
+    """Return zeros for the inputs that stand for variables, or zero points if quantized."""
+    return {
         name: np.full(
             operand.type.static_shape or (),
             operand.type.quantization.zero_point[0] if operand.type.quantization else 0,
@@ -96,8 +103,6 @@ def _inputs(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
         for name, operand in model.inputs.items()
         if name.startswith("past.")
     }
-    fed = (name for name in model.inputs if name not in state)
-    return dict(zip(fed, arrays, strict=True)) | state
 
 
 def _results(outputs: Mapping[str, Array]) -> list[Array]:
