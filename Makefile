@@ -6,6 +6,9 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
+# Where an environment says not to write compiled modules, all processes that tests start would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo quick test test-nightly test-chips test-floors check models programs programs-large tosa benchmark docs \
 	quirks clean
 

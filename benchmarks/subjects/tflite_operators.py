@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from multiprocessing import get_context
 from typing import Annotated
 
@@ -62,14 +63,15 @@ def _measure(count: int, lists: Mapping[str, Sequence[str]], name: str) -> list[
     """Compare some files of one operator on each list of devices."""
     verdicts: dict[str, Counter[Verdict]] = {device: Counter() for device in lists}
     examples = dict.fromkeys(lists, "")
-    for seed in range(count):
-        case = CASES[name](Draw(seed), name)
-        calls = litert_calls(_litert(), case, sizes=2 if seed % 3 == 2 else 1)
-        for device, devices in lists.items() if calls else ():
-            comparison = compare(case, calls, devices)
-            verdicts[device][comparison.verdict] += 1
-            if comparison.verdict is Verdict.WRONG:
-                examples[device] = examples[device] or f"seed {seed}: {comparison.reason}"
+    with closing(LiteRT()) as litert:
+        for seed in range(count):
+            case = CASES[name](Draw(seed), name)
+            calls = litert_calls(litert, case, sizes=2 if seed % 3 == 2 else 1)
+            for device, devices in lists.items() if calls else ():
+                comparison = compare(case, calls, devices)
+                verdicts[device][comparison.verdict] += 1
+                if comparison.verdict is Verdict.WRONG:
+                    examples[device] = examples[device] or f"seed {seed}: {comparison.reason}"
     return [
         Files(
             name,
@@ -82,9 +84,3 @@ def _measure(count: int, lists: Mapping[str, Sequence[str]], name: str) -> list[
         )
         for device, counter in verdicts.items()
     ]
-
-
-@cache
-def _litert() -> LiteRT:
-    """Return the LiteRT of this process."""
-    return LiteRT()

@@ -12,7 +12,9 @@ from tests.importers.tflite.single_operator import Case, LiteRT
 import crosschip
 from crosschip.ir import Array, Model
 
+_TOLERANCES = {"float16": 4e-3, "bfloat16": 0.02}
 _TOLERANCE = 2e-5
+"""The tolerance of other types."""
 
 
 class Verdict(StrEnum):
@@ -84,8 +86,15 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
 
 
 def _inputs(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
-    """Return the arrays by name, and for variables zeros, or their zero points if quantized."""
-    state = {
+    """Return the arrays by name, and the initial state."""
+    state = initial_state(model)
+    fed = (name for name in model.inputs if name not in state)
+    return dict(zip(fed, arrays, strict=True)) | state
+
+
+def initial_state(model: Model) -> dict[str, Array]:
+    """Return zeros for the inputs that stand for variables, or zero points if quantized."""
+    return {
         name: np.full(
             operand.type.static_shape or (),
             operand.type.quantization.zero_point[0] if operand.type.quantization else 0,
@@ -94,8 +103,6 @@ def _inputs(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
         for name, operand in model.inputs.items()
         if name.startswith("past.")
     }
-    fed = (name for name in model.inputs if name not in state)
-    return dict(zip(fed, arrays, strict=True)) | state
 
 
 def _results(outputs: Mapping[str, Array]) -> list[Array]:
@@ -107,14 +114,17 @@ def _difference(expected: Array, actual: Array, steps: int) -> str:
     """Return how an output differs from LiteRT's by more than some steps; empty if it does not."""
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return f"{actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
-    if expected.dtype.kind == "f":
+    if expected.dtype.kind not in "biu":
+        tolerance = _TOLERANCES.get(str(expected.dtype), _TOLERANCE)
+        if tolerance > _TOLERANCE:
+            expected, actual = expected.astype(np.float32), actual.astype(np.float32)
         # LiteRT clamps the results of arithmetic to finite numbers, with any activation.
         largest = float(np.finfo(expected.dtype).max)
         clamped = (np.abs(expected) == largest) & np.isinf(actual)
         expected = np.where(clamped, np.copysign(np.inf, expected), expected)
         finite = np.abs(expected[np.isfinite(expected)])
-        tolerance = _TOLERANCE * max(1.0, float(finite.max(initial=0.0)))
-        same = np.isclose(actual, expected, _TOLERANCE, tolerance, equal_nan=True)
+        absolute = tolerance * max(1.0, float(finite.max(initial=0.0)))
+        same = np.isclose(actual, expected, tolerance, absolute, equal_nan=True)
     else:
         same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= steps
     return "" if same.all() else f"{actual[~same][:4]} instead of {expected[~same][:4]}"

@@ -19,6 +19,8 @@ from crosschip.ir import Array
 CODES = {
     "float32": schema.TensorType.FLOAT32,
     "float16": schema.TensorType.FLOAT16,
+    "float64": schema.TensorType.FLOAT64,
+    "bfloat16": schema.TensorType.BFLOAT16,
     "int8": schema.TensorType.INT8,
     "uint8": schema.TensorType.UINT8,
     "int16": schema.TensorType.INT16,
@@ -69,7 +71,7 @@ class Case:
     """A file with one operator.
 
     Attributes:
-        operator: its name in the schema.
+        operator: its name in the schema; `custom.NAME` for a custom one.
         inputs: the operands; `None` for one that is omitted.
         outputs: their types.
         options: the object of LiteRT's schema.
@@ -78,6 +80,7 @@ class Case:
             that the optimized one is the oracle.
         regions: further subgraphs, of which the first has the index 1; one without an operator
             returns its last input.
+        custom_options: of a custom operator.
     """
 
     operator: str
@@ -87,6 +90,7 @@ class Case:
     version: int = 1
     optimized: bool = False
     regions: Sequence[Case] = ()
+    custom_options: bytes = b""
 
     def __str__(self) -> str:
         parts = [
@@ -140,13 +144,17 @@ class Case:
 
     def _operator(self, model: Any, inputs: Sequence[int], outputs: Sequence[int]) -> Any:
         code = schema.OperatorCodeT()
-        code.builtinCode = getattr(schema.BuiltinOperator, self.operator)
+        builtin, _, custom = self.operator.partition(".")
+        code.builtinCode = getattr(schema.BuiltinOperator, builtin.upper())
+        code.customCode = custom or None
         code.deprecatedBuiltinCode = min(code.builtinCode, 127)
         code.version = self.version
         model.operatorCodes.append(code)
         operator = schema.OperatorT()
         operator.opcodeIndex = len(model.operatorCodes) - 1
         operator.inputs, operator.outputs = list(inputs), list(outputs)
+        if self.custom_options:
+            operator.customOptions = np.frombuffer(self.custom_options, np.uint8)
         if self.options is not None:
             name = type(self.options).__name__.removesuffix("T")
             if hasattr(schema.BuiltinOptions, name):
@@ -225,7 +233,8 @@ def _run(content: bytes, arrays: Sequence[Array], optimized: bool) -> list[Array
 
     if not optimized:
         result = _run_kernels(content, arrays, OpResolverType.BUILTIN_REF)
-        if not isinstance(result, str) or "Didn't find op" not in result:
+        missing = ("Didn't find op", "unresolved custom op")
+        if not isinstance(result, str) or not any(each in result for each in missing):
             return result
     return _run_kernels(content, arrays, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
 

@@ -422,6 +422,31 @@ def test_a_transposed_convolution_with_a_bias_has_the_size_of_its_padding() -> N
     np.testing.assert_allclose(result[0], full[1:6, 0:8] + bias, atol=1e-4)
 
 
+@pytest.mark.parametrize("padding", [1, 2])
+def test_pooling_with_positions_is_undone(padding: int) -> None:
+    image = np.random.default_rng(0).standard_normal((1, 5, 7, 3)).astype(np.float32)
+    content = struct.pack("<6i", padding, 2, 2, 2, 2, 0)
+    file = File()
+    file.subgraph()
+    x, largest, positions, restored = (file.tensor("float32", [1, 5, 7, 3]) for _ in range(4))
+    file.interface([x], [largest, positions, restored])
+    file.add_custom("MaxPoolingWithArgmax2D", [x], [largest, positions], content)
+    file.add_custom("MaxUnpooling2D", [largest, positions], [restored], content)
+    with crosschip.compile(crosschip.load(file.content()), "reference", cache=False) as compiled:
+        actual, numbers, unpooled = compiled.run({"t0": image}).values()
+    rows, columns = (3, 4) if padding == 1 else (2, 3)
+    padded = np.pad(image, ((0, 0), (0, 1), (0, 1), (0, 0)), constant_values=-np.inf)
+    wanted = np.zeros((1, 2 * rows, 2 * columns, 3), np.float32)
+    for row, column, channel in np.ndindex(rows, columns, 3):
+        window = padded[0, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2, channel]
+        number = int(window.argmax())
+        assert actual[0, row, column, channel] == window.max()
+        assert numbers[0, row, column, channel] == np.float32(number + 0.1)
+        position = 2 * row + number // 2, 2 * column + number % 2
+        wanted[0, *position, channel] = window.max()
+    np.testing.assert_array_equal(unpooled, wanted)
+
+
 def test_strings_are_refused_by_name() -> None:
     file = File()
     file.subgraph()

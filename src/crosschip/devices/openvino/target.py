@@ -52,7 +52,7 @@ from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.layout import Expand, Flatten, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.quantization import Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.rearranging import Roll, Tile
 from crosschip.ops.standard.reduction import (
     ReduceL1,
@@ -87,6 +87,7 @@ _PASSES: tuple[Pass, ...] = (
     RewriteOperations(reduction.apart_from_constants, _REDUCTIONS, reduction.meets_constants),
     RewriteOperations(reduction.apart_from_normalization, (ReduceMean,)),
     RewriteOperations(quantization.nan_as_least, (Quantize,), quantization.quantizes_nan),
+    RewriteOperations(convolution.filter_itself, (Dequantize,), convolution.filters_of_pixels),
     # NaN, zeros and infinities.
     RewriteOperations(arithmetic.with_axes_of_constant, _BROADCASTS),
     RewriteOperations(arithmetic.product_of_zero, (Mul,)),

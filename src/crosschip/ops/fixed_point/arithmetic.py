@@ -44,7 +44,9 @@ def _combine(
     return offset(operation, rescaled(function(one, other), unit))
 
 
-def addition_factors(operation: Binary, bits: int) -> tuple[Factor, Factor, Factor]:
+def addition_factors(
+    operation: Binary | SquaredDifference, bits: int
+) -> tuple[Factor, Factor, Factor]:
     """Return the factors of the inputs with some more bits, and of their sum."""
     scales = [scale_of(operation, slot) for slot in ("input0", "input1")]
     twice = np.float64(2 * max(scales))

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.ir import Builder, ElementType, Operand
+from crosschip.ir import Builder, ElementType, Model, Operand, Operation
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import Conv
+from crosschip.ops.standard.convolution import Conv, Conv2D
 from crosschip.ops.standard.integers import ConvInteger
 from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.slicing import Slice
 from crosschip.passes.rewrite_operations import rebuild
 
@@ -49,6 +50,34 @@ def strides_over_padding(op: Conv | ConvInteger) -> bool:
     """
     kernel = (op.filter.type.shape or ())[2:]
     return set(kernel) == {1} and max(op.strides) > 1 and any(op.pads)
+
+
+def filter_itself(b: Builder, op: Dequantize) -> Sequence[Operand]:
+    """Dequantize a constant filter before compilation (quirk `strides-of-pixels`)."""
+    assert op.input.value is not None
+    return (b.constant(op.kernel()([op.input.value])[0]),)
+
+
+def filters_of_pixels(model: Model) -> frozenset[Operation]:
+    """Return the dequantizations of filters of one pixel that OpenVINO would multiply wrongly.
+
+    If the image is dequantized as well, OpenVINO convolves integers, and right.
+    """
+    dequantized: dict[Operand | None, Operation] = {}
+    filters = set()
+    for operation in model.operations:
+        moved = getattr(operation, "moves", False) and operation.inputs[0] in dequantized
+        if moved or isinstance(operation, Dequantize):
+            dequantized[operation.outputs[0]] = operation
+        elif isinstance(operation, Conv2D) and operation.input not in dequantized:
+            shape = operation.filter.type.shape or ()
+            if shape[2:] == (1, 1) and (max(operation.strides) > 1 or any(operation.pads)):
+                filters.add(dequantized.get(operation.filter))
+    return frozenset(
+        operation
+        for operation in filters
+        if isinstance(operation, Dequantize) and operation.input.value is not None
+    )
 
 
 def without_lone_column(b: Builder, op: Conv) -> Sequence[Operand] | None:

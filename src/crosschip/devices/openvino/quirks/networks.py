@@ -29,9 +29,11 @@ from crosschip.devices.openvino.lowering.reduction import (
 from crosschip.devices.openvino.lowering.sampling import zero_for_no_samples
 from crosschip.devices.openvino.quirks.registry import quirk
 from crosschip.devices.openvino.quirks.shapes import integers
+from crosschip.ir import Quantization, constant
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Div, Mul
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul, MatMulNBits
 from crosschip.ops.standard.normalization import (
     LRN,
@@ -68,6 +70,30 @@ def floats(values: object) -> Node:
 )
 def strides_over_padding(x: Node) -> Node:
     return ops.convolution(ops.relu(x), floats([[[[1]]]]), [2, 2], [1, 1], [1, 1], [1, 1])
+
+
+_INTEGERS = np.array([2, 4], np.int8).reshape(2, 1, 1, 1)
+_FILTERS = constant(_INTEGERS, "filters", Quantization((0.5,)))
+
+
+@quirk(
+    Conv2D,
+    when="the kernel is one pixel of dequantized integers, with strides or padding, and the image "
+    "or the result is transposed",
+    what="multiplies matrices without strides and padding, and may read beyond the image",
+    avoided_by=convolutions.filter_itself,
+    inputs=[PIXELS],
+    right=[[[[1, 2], [3, 6]], [[7, 14], [9, 18]]]],
+    wrong=Differs(),
+    model=lambda b, x: b.add(
+        *(Transpose, b.add(Conv2D, x, _FILTERS, strides=(2, 2)), (0, 2, 3, 1))
+    ),
+)
+def strides_of_pixels(x: Node) -> Node:
+    steps = ops.convert(ops.constant(_INTEGERS), "f32")
+    filters = ops.multiply(steps, floats(np.full((1, 1, 1, 1), 0.5)))
+    result = ops.convolution(x, filters, [2, 2], [0, 0], [0, 0], [1, 1])
+    return ops.transpose(result, integers(0, 2, 3, 1))
 
 
 _TALL = np.arange(1, 33, dtype=np.float32).reshape(1, 1, 8, 4)

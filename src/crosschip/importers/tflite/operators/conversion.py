@@ -75,3 +75,9 @@ def fake_quant(node: Node) -> Operand:
     steps = node.add(Add, node.add(Mul, offset, inverse), node.constant(np.array(0.5, np.float32)))
     rounded = node.add(Mul, node.add(Floor, steps), node.constant(np.array(scale)))
     return node.add(Add, rounded, node.constant(np.array(start)))
+
+
+@imports("custom.NumericVerify")
+def numeric_verify(node: Node) -> Operand:
+    """Import the difference of a quantized tensor and the reals that it should represent."""
+    return node.add(Sub, node.dequantized(node[0]), node[1])

@@ -7,11 +7,13 @@ import numpy as np
 from crosschip.flatbuffer.schemas.tflite import BlockwiseQuantization
 from crosschip.flatbuffer.schemas.tflite.enumerations import FullyConnectedOptionsWeightsFormat
 from crosschip.flatbuffer.schemas.tflite.options import BatchMatMulOptions, FullyConnectedOptions
-from crosschip.importers.facts import rank_of, shape_of, size_of
+from crosschip.importers.facts import rank_of, shape_of, size_of, static_shape_of
 from crosschip.importers.tflite.bias import accumulated_bias
+from crosschip.importers.tflite.custom_options import CustomOptions
 from crosschip.importers.tflite.hybrid import is_hybrid, round_activations
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ir.budget import spend
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
@@ -86,3 +88,18 @@ def batch_matmul(node: Node) -> Operand:
     if x.type.element_type is ElementType.INT8 and node.output().element_type is ElementType.INT32:
         raise UnsupportedError("a product of 8-bit integers in 32 bits")
     return node.add(MatMul, x, y, transpose_x=bool(options.adj_x), transpose_y=bool(options.adj_y))
+
+
+@imports("custom.aeq.hadamard_rotation")
+def hadamard_rotation(node: Node) -> Operand:
+    """Import the product of parts of the last axis with a Hadamard matrix of unit columns."""
+    size = CustomOptions(node.custom_options).integer("hadamard_size")
+    if size < 1 or size & (size - 1):
+        raise ModelError(f"a Hadamard matrix of size {size}, which is no power of two")
+    spend(bytes=4 * size**2)
+    matrix = np.ones((1, 1), np.float32)
+    while len(matrix) < size:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    rows = node.add(Reshape, node[0], (-1, size))
+    product = node.add(MatMul, rows, matrix / np.float32(np.sqrt(size)))
+    return node.add(Reshape, product, static_shape_of(node[0]))
