@@ -35,6 +35,10 @@ class ImportTable(Generic[Function]):
     def __getitem__(self, name: str) -> Function:
         return self._functions[name]
 
+    def names(self) -> list[str]:
+        """Return the operators that have a function."""
+        return list(self._functions)
+
     def check(self, where: str, names: Iterable[str]) -> None:
         """Raise unless each operator name has a function; the message counts the others.
 

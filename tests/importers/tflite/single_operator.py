@@ -19,6 +19,8 @@ from crosschip.ir import Array
 CODES = {
     "float32": schema.TensorType.FLOAT32,
     "float16": schema.TensorType.FLOAT16,
+    "float64": schema.TensorType.FLOAT64,
+    "bfloat16": schema.TensorType.BFLOAT16,
     "int8": schema.TensorType.INT8,
     "uint8": schema.TensorType.UINT8,
     "int16": schema.TensorType.INT16,

@@ -70,6 +70,12 @@ imports = TABLE.imports
 TAKES_COMPLEX = {"CAST", "COMPLEX_ABS", "IMAG", "REAL", "SQUEEZE"}
 """The operators whose import functions take complex numbers."""
 
+ON_STORED_INTEGERS = {
+    *("FLOOR_DIV", "FLOOR_MOD", "NEG", "REDUCE_WINDOW", "SCATTER_ND", "STABLEHLO_ADD"),
+    *("STABLEHLO_MULTIPLY", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SCATTER", "WHERE"),
+}
+"""The operators whose kernels in LiteRT ignore quantization: they compute with stored integers."""
+
 _FUSES = {
     ActivationFunctionType.RELU: Fuse.RELU,
     ActivationFunctionType.RELU_N1_TO_1: Fuse.RELU1,

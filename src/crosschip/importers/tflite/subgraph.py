@@ -18,7 +18,14 @@ from crosschip.flatbuffer.schemas.tflite import (
 from crosschip.flatbuffer.schemas.tflite.enumerations import BuiltinOperator
 from crosschip.importers.body import Body, Captures, OpenAxes
 from crosschip.importers.locations import REFUSALS, located, prefix_error
-from crosschip.importers.tflite.node import TABLE, TAKES_COMPLEX, Node, Resource, Result
+from crosschip.importers.tflite.node import (
+    ON_STORED_INTEGERS,
+    TABLE,
+    TAKES_COMPLEX,
+    Node,
+    Resource,
+    Result,
+)
 from crosschip.importers.tflite.state import Variables
 from crosschip.importers.tflite.tensors import (
     TensorReader,
@@ -410,6 +417,10 @@ class Subgraph:
             subgraph=self,
         )
         before = len(self._builder.operations)
+        if type_ in ON_STORED_INTEGERS:
+            node.inputs = [
+                node.integers(each) if isinstance(each, Operand) else each for each in node.inputs
+            ]
         outer_origins = self._builder.origins
         if not outer_origins or not self._depth:
             names = ([self.name(i) for i in indices if i >= 0] for indices in (inputs, outputs))

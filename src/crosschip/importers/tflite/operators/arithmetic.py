@@ -13,7 +13,7 @@ from crosschip.flatbuffer.schemas.tflite.options import (
     SubOptions,
 )
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import Operand
+from crosschip.ir import ElementType, Operand
 from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import (
     Add,
@@ -29,6 +29,7 @@ from crosschip.ops.standard.arithmetic import (
     Sum,
 )
 from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import And, Or, Where
 from crosschip.ops.standard.unary import Abs, Atan, IsInf, Neg
 
@@ -73,10 +74,11 @@ def add_n(node: Node) -> Operand:
 @imports("ATAN2")
 def atan2(node: Node) -> Operand:
     """Import the angle of the point (x, y), of magnitudes first; signs of zeros count."""
-    dtype = node[0].type.element_type.dtype
-    zero, one, half_turn = (np.array(number, dtype) for number in (0, 1, math.pi))
+    kind = node[0].type.element_type
+    wide = ElementType.FLOAT64 if kind is ElementType.FLOAT64 else ElementType.FLOAT32
+    zero, one, half_turn = (np.array(number, wide.dtype) for number in (0, 1, math.pi))
     negative, magnitudes = [], []
-    for operand in (node[0], node[1]):
+    for operand in (node.add(Cast, each, wide) for each in (node[0], node[1])):
         inverse = node.add(Div, one, operand)
         below = node.add(Less, operand, zero), node.add(Less, inverse, zero)
         negative.append(node.add(Or, *below))
@@ -89,4 +91,4 @@ def atan2(node: Node) -> Operand:
     x = node.add(Where, node.add(Or, zeros, infinities), one, x)
     angle = node.add(Atan, node.add(Div, y, x))
     angle = node.add(Where, negative[1], node.add(Sub, half_turn, angle), angle)
-    return node.add(Where, negative[0], node.add(Neg, angle), angle)
+    return node.add(Cast, node.add(Where, negative[0], node.add(Neg, angle), angle), kind)

@@ -7,9 +7,10 @@ import numpy as np
 from crosschip.flatbuffer.schemas.tflite.options import GatherOptions, OneHotOptions
 from crosschip.importers.facts import rank_of, shape_of
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import Operand
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, OneHot
 from crosschip.ops.standard.indexing import (
     Gather,
@@ -61,9 +62,13 @@ def gather_nd(node: Node) -> Operand:
 @imports("SCATTER_ND")
 def scatter_nd(node: Node) -> Operand:
     """Import zeros to which updates are added."""
-    dtype = node[1].type.element_type.dtype
-    zeros = node.add(Fill, node[2], np.zeros((), dtype))
-    return node.add(ScatterND, zeros, node[0], node[1], reduction=Scatter.ADD)
+    updates = node[1]
+    is_boolean = updates.type.element_type is ElementType.BOOL
+    if is_boolean:
+        updates = node.add(Cast, updates, ElementType.INT32)
+    zeros = node.add(Fill, node[2], np.zeros((), updates.type.element_type.dtype))
+    sums = node.add(ScatterND, zeros, node[0], updates, reduction=Scatter.ADD)
+    return node.add(Cast, sums, ElementType.BOOL) if is_boolean else sums
 
 
 @imports("SPARSE_TO_DENSE")

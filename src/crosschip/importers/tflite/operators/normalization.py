@@ -31,7 +31,8 @@ def softmax(node: Node) -> Operand:
         scale = tuple(float(beta * np.float32(each)) for each in quantization.scale)
         input = node.reinterpret(input, replace(quantization, scale=scale))
     elif beta != 1:
-        input = node.add(Mul, node.dequantized(input), node.constant(np.array(beta)))
+        real = node.dequantized(input)
+        input = node.add(Mul, real, np.array(beta, real.type.element_type.dtype))
     return node.add(Softmax, input, axis=-1)
 
 

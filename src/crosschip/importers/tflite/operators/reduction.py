@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from crosschip.flatbuffer.schemas.tflite.options import CumsumOptions, ReducerOptions
-from crosschip.importers.facts import rank_of
+from crosschip.importers.facts import rank_of, size_of
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import Operand
+from crosschip.ir import ElementType, Operand
 from crosschip.ops import Operator
 from crosschip.ops.definition.shapes import normalize_axis
+from crosschip.ops.standard.arithmetic import Div
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.reduction import (
     CumSum,
     ReduceAll,
@@ -30,6 +36,9 @@ _REDUCTIONS: dict[str, type[Operator]] = {
     "SUM": ReduceSum,
 }
 
+_OF_BOOLEANS: dict[str, type[Operator]] = {"REDUCE_PROD": ReduceAll, "SUM": ReduceAny}
+"""The reductions of booleans that are those of numbers in the schema."""
+
 
 @imports(*_REDUCTIONS)
 def reduce(node: Node) -> Operand:
@@ -37,15 +46,25 @@ def reduce(node: Node) -> Operand:
     axes = {normalize_axis(int(axis), rank) for axis in node.value(1, "the list of axes").ravel()}
     if not axes:
         return node[0]
-    keepdim = bool(node.options(ReducerOptions).keep_dims)
-    return node.add(_REDUCTIONS[node.type], node[0], axes=tuple(sorted(axes)), keepdim=keepdim)
+    keepdim, operator = bool(node.options(ReducerOptions).keep_dims), _REDUCTIONS[node.type]
+    kind, all_axes = node[0].type.element_type, tuple(sorted(axes))
+    if kind is ElementType.BOOL:
+        operator = _OF_BOOLEANS.get(node.type, operator)
+    if operator is ReduceMean and kind in (ElementType.INT32, ElementType.INT64):
+        count = math.prod(size_of(node[0], axis) for axis in all_axes)
+        wide = node.add(Cast, node.integers(node[0]), ElementType.INT64)
+        total = node.add(ReduceSum, wide, axes=all_axes, keepdim=keepdim)
+        return node.add(Cast, node.add(Div, total, np.array(count, np.int64)), kind)
+    return node.add(operator, node[0], axes=all_axes, keepdim=keepdim)
 
 
 @imports("ARG_MAX", "ARG_MIN")
 def arg_extremum(node: Node) -> Operand:
     operator = ArgMax if node.type == "ARG_MAX" else ArgMin
-    axis = int(node.value(1, "the axis").item())
-    return node.add(operator, node[0], axis, keepdim=False, dtype=node.output().element_type)
+    axis, values = int(node.value(1, "the axis").item()), node[0]
+    if values.type.element_type is ElementType.BOOL:
+        values = node.add(Cast, values, ElementType.UINT8)
+    return node.add(operator, values, axis, keepdim=False, dtype=node.output().element_type)
 
 
 @imports("CUMSUM")

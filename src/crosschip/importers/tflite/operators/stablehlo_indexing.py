@@ -35,6 +35,9 @@ _SCATTERS = {
 }
 """The reductions by the only operator of their region."""
 
+_OF_BOOLEANS = {Scatter.ADD: Scatter.MAX, Scatter.MUL: Scatter.MIN}
+"""The reductions of 0 and 1 that are those of booleans."""
+
 
 @imports("STABLEHLO_GATHER")
 def gather(node: Node) -> Operand:
@@ -95,17 +98,22 @@ def scatter(node: Node) -> Operand:
     axes = [*(axis for axis in range(len(update_shape)) if axis not in window_axes), *axes]
     order = [axes.index(axis) for axis in range(len(update_shape))]
     numbers = node.transpose(numbers, (*order, *(n for n, axis in enumerate(axes) if axis < 0)))
-    count = math.prod(shape)
-    flat = node.add(Pad, node.add(Reshape, node[0], (count,)), (0, 1))
+    count, kind = math.prod(shape), node[0].type.element_type
+    reduction = _SCATTERS[types[0]] if types else Scatter.NONE
+    operand, updates = node[0], node[2]
+    if kind is ElementType.BOOL:
+        reduction = _OF_BOOLEANS.get(reduction, reduction)
+        operand, updates = (node.add(Cast, each, ElementType.INT32) for each in (operand, updates))
+    flat = node.add(Pad, node.add(Reshape, operand, (count,)), (0, 1))
     flat = node.add(
         ScatterND,
         flat,
         node.add(Reshape, numbers, (-1, 1)),
-        node.add(Reshape, node[2], (math.prod(update_shape),)),
-        reduction=_SCATTERS[types[0]] if types else Scatter.NONE,
+        node.add(Reshape, updates, (math.prod(update_shape),)),
+        reduction=reduction,
     )
     remaining = node.add(Slice, flat, axes=(0,), starts=(0,), ends=(count,))
-    return node.add(Reshape, remaining, shape)
+    return node.add(Cast, node.add(Reshape, remaining, shape), kind)
 
 
 def element_numbers(node: Node, positions: Operand, shape: Sequence[int]) -> Operand:

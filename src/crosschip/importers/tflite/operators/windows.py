@@ -37,6 +37,9 @@ _FUNCTIONS: dict[str, tuple[type[Operator], type[Operator]]] = {
 }
 """The reduction along an axis and the operator on two tensors, by function."""
 
+_OF_BOOLEANS = {"MAXIMUM": "ANY", "MINIMUM": "ALL", "MUL": "ALL"}
+"""The functions of booleans that are those of numbers in the schema."""
+
 
 @imports("REDUCE_WINDOW")
 def reduce_window(node: Node) -> Operand:
@@ -73,10 +76,12 @@ def reduce_windows(
         strides: the distances between them.
         dilations: the distances between the elements of one.
     """
+    dtype = operand.type.element_type
+    if dtype is ElementType.BOOL:
+        function = _OF_BOOLEANS.get(function, function)
     reduction, combine = _FUNCTIONS[function]
     if min(*sizes, *strides, *dilations) < 1:
         raise ModelError("a size, stride or dilation of its windows is below 1")
-    dtype = operand.type.element_type
     is_logical = function in ("ALL", "ANY")
     if is_logical:
         operand, initial = (node.add(Cast, each, ElementType.BOOL) for each in (operand, initial))
