@@ -91,7 +91,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True
     if not config.getoption("--quick") or folder == ("tests",):
         return None
-    return None if folder[:1] == ("tests",) and _is_in_quick_folder(parts[1:]) else True
+    return None if _is_in_quick_folder(parts[1:]) else True
 
 
 def _is_in_quick_folder(parts: tuple[str, ...]) -> bool:

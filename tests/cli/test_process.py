@@ -82,6 +82,7 @@ def test_every_encoding_gets_its_tables(model: Path) -> None:
     assert b"[bold]\\u6982\\u7387" in done.stdout
 
 
+@pytest.mark.slow
 def test_long_lines_are_whole_in_a_pipe() -> None:
     done = crosschip("devices", COLUMNS="40")
     devices, properties = done.stdout.decode("ascii").split("\n\nProperties, for --property\n")

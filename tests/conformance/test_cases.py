@@ -59,7 +59,7 @@ def test_an_id_leads_back_to_its_case() -> None:
 def test_cases_can_be_chosen() -> None:
     assert {case.operator for case in all_cases("ADD")} == {"ADD"}
     assert {case.element_type for case in all_cases("ADD", "int32")} == {"int32"}
-    names = ["ADD", "CONV_2D", "GATHER", "LSTM", "SOFTMAX"]
+    names = ["ADD", "GATHER", "SOFTMAX"]
     quick, whole = (len(list(all_cases(names, quick=quick))) for quick in (True, False))
     assert quick < whole / 3
 

@@ -11,8 +11,11 @@ from crosschip.conformance.cases import DEVICE, Case
 
 MOST_EXCLUSIONS = 20
 
-PART = 2
-"""One of how many cases runs on an engine, besides the nightly lane."""
+PART = 4
+"""One of how many cases runs on an engine, besides the nightly lane.
+
+`tests/ops/test_examples.py` runs all examples there, as they are.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +41,10 @@ def test_nothing_fails(device: str, cases: list[Case], pytestconfig: pytest.Conf
         assert declined <= {DEVICE}, "it has neither submissions nor sessions of its own"
 
 
-def test_the_example_device_passes(monkeypatch: pytest.MonkeyPatch, cases: list[Case]) -> None:
+def test_the_example_device_passes(
+    monkeypatch: pytest.MonkeyPatch, cases: list[Case], pytestconfig: pytest.Config
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "examples" / "toy-npu"))
-    report = run_cases("toy_npu:ToyNpu", cases)
+    report = run_cases("toy_npu:ToyNpu", share(cases, pytestconfig, PART))
     assert not report.failed
     assert report.by_operator().keys() >= {"LEAKY_RELU"}

@@ -153,6 +153,7 @@ def test_a_session_begins_where_another_one_is(text: onnx.ModelProto, device: st
             assert_alike([made], expected[2:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
 def test_texts_of_any_lengths_by_turns(text: onnx.ModelProto, device: str) -> None:
     turn = st.tuples(st.integers(0, 1), st.integers(1, 2), st.integers(1, 4), st.booleans())

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ DOCUMENTS = [
     *sorted((ROOT / "examples").rglob("*.md")),
 ]
 WITH_EXAMPLES = [path for path in DOCUMENTS if ">>> " in path.read_text("utf-8")]
+MODULES_WITH_EXAMPLES = [
+    path for path in sorted((ROOT / "src").rglob("*.py")) if ">>> " in path.read_text("utf-8")
+]
 
 
 def named(path: Path) -> str:
@@ -47,6 +51,14 @@ def test_examples_run_with_what_the_demo_installs(
         example.source
         for example in doctest.DocTestParser().get_examples(document.read_text("utf-8"))
     )
+
+
+@pytest.mark.parametrize("module", MODULES_WITH_EXAMPLES, ids=named)
+def test_examples_of_docstrings_run(module: Path) -> None:
+    name = ".".join(module.relative_to(ROOT / "src").with_suffix("").parts)
+    result = doctest.testmod(import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 @pytest.mark.slow  # a dozen commands, one after the other

@@ -266,6 +266,7 @@ def test_blocks_on_other_devices_or_of_other_shapes_are_not_alike() -> None:
     assert len(fold(operations, lambda operation: "", shapes=False)) == 1
 
 
+@pytest.mark.slow
 def test_a_model_of_any_size_fits_a_screen() -> None:
     def network(b: Builder, x: Operand) -> Operand:
         values = [x]

@@ -150,6 +150,7 @@ def test_a_death_is_a_number_and_a_call() -> None:
         assert told.empty()
 
 
+@pytest.mark.slow
 def test_a_driver_that_dies_too_often_is_left_for_the_next_device() -> None:
     with crosschip.compile(
         chain(Relu, Exp), ["reference@driver", "reference"], cache=False

@@ -37,7 +37,7 @@ CASES = {
     for index, arguments in enumerate(examples_of(operator))
 }
 
-FIRST = 3
+FIRST = 1
 """How many examples of each operator are run on other sizes, besides the nightly lane."""
 
 

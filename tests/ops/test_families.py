@@ -35,13 +35,16 @@ SHARED = {"boxes", "scanning", "table", "windows"}
 
 COMPOSED = {
     "importers/onnx": {"adopted", "quantized_transformers"},
-    "importers/tflite": {"fourier", "mediapipe", "variables"},
+    "importers/tflite": {
+        *("audio", "fourier", "lookup", "mediapipe", "random_numbers", "stablehlo"),
+        *("stablehlo_indexing", "unpooling", "variables", "windows"),
+    },
     "importers/paddle": {"arrays", "decoding", "proposals", "sequences"},
 }
 """Families of operators of a framework that are composed of standard operators."""
 
-SPANNING = {"devices/kits/tosa": {"quantized", "refused"}}
-"""Modules of converters that concern several families: quantized ones, and refusals."""
+SPANNING = {"devices/kits/tosa": {"fixed_point", "quantized", "refused"}}
+"""Modules of converters that concern several families: quantized ones, exact ones, refusals."""
 
 
 def test_importing_operators_imports_no_examples_and_no_mappings() -> None:

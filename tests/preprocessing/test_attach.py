@@ -38,6 +38,7 @@ def open_model(settings: Preprocess) -> Model:
     return settings.attach(model_of(tuple(sizes)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("fixed", [False, True], ids=["open", "fixed"])
 def test_devices_agree_with_the_definition(device: str, fixed: bool) -> None:

@@ -55,6 +55,7 @@ def runs(compiled: CompiledModel) -> dict[str, Callable[[], object]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from Linux's /proc")
 @pytest.mark.parametrize("kind", ["run", "in place", "submit", "deadline", "cancelled"])
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino", "reference"])

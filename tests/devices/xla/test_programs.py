@@ -204,6 +204,7 @@ def test_images_in_either_order(check: Checker) -> None:
     check(build, (2, 4, 5, 6))
 
 
+@pytest.mark.slow
 def test_recurrent_networks_of_many_steps(check: Checker) -> None:
     random = np.random.default_rng(5)
     weights = [random.normal(size=size).astype(np.float32) for size in ((24, 5), (24, 6), (48,))]

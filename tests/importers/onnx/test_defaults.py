@@ -40,6 +40,7 @@ def text_of(proto: ModelProto, path: Path) -> str:
         return str(error)
 
 
+@pytest.mark.slow
 def test_a_default_that_is_spelled_out_changes_nothing(tmp_path: Path) -> None:
     path, compared, different = tmp_path / "model.onnx", set(), []
     for case in cases():

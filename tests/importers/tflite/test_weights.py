@@ -25,7 +25,7 @@ def litert() -> Iterator[LiteRT]:
     engine.close()
 
 
-def _blockwise(draw: Draw) -> Case:
+def blockwise(draw: Draw) -> Case:
     """Return FULLY_CONNECTED with 4-bit weights that have a scale for each block of a row.
 
     LiteRT has one kernel that reads these scales: it is optimized, has no activation, and takes at
@@ -155,7 +155,7 @@ def _sparse_layer(draw: Draw) -> Case:
     return _sparse_case(Case("FULLY_CONNECTED", inputs, [Tensor()], chosen, 8), 1, sparsity, stored)
 
 
-_DRAWS = {"blockwise": _blockwise, "densify": _densify, "sparse layer": _sparse_layer}
+_DRAWS = {"blockwise": blockwise, "densify": _densify, "sparse layer": _sparse_layer}
 
 
 def _check(litert: LiteRT, kind: str, seeds: int, device: str) -> None:

@@ -30,7 +30,7 @@ TYPES = {
     "DIV": _ALL,
     "EXP": ("int8", "int16"),
     "FULLY_CONNECTED": _ALL,
-    "GELU": _BYTES,
+    "GELU": _ALL,
     "HARD_SWISH": _BYTES,
     "L2_NORMALIZATION": _BYTES,
     "LEAKY_RELU": _ALL,
@@ -43,8 +43,9 @@ TYPES = {
     "MINIMUM": _ALL,
     "MUL": _ALL,
     "PAD": _ALL,
-    "PRELU": _BYTES,
+    "PRELU": _ALL,
     "QUANTIZE": _ALL,
+    "REDUCE_PROD": ("int8", "int16"),
     "RELU": _ALL,
     "RELU6": _ALL,
     "RELU_N1_TO_1": _BYTES,
@@ -53,6 +54,7 @@ TYPES = {
     "RESIZE_NEAREST_NEIGHBOR": _ALL,
     "RSQRT": ("int8", "int16"),
     "SOFTMAX": _ALL,
+    "SQRT": ("int8", "int16"),
     "SQUARED_DIFFERENCE": ("int8",),
     "SUB": _ALL,
     "SUM": ("uint8",),  # the reference kernel reads signed integers as unsigned ones
@@ -86,14 +88,15 @@ def draw_case(operator: str, dtype: str, seed: int) -> Case:
             return Case(operator, _division(draw, image, dtype, output), [output], chosen, 2)
         case "SQUARED_DIFFERENCE" | "PRELU":
             other = image if draw.chance(0.5) else (1, 1, image[3])
-            inputs = [draw.quantized(image, dtype), draw.quantized(other, dtype)]
+            kind = "int8" if operator == "PRELU" and dtype == "int16" else dtype
+            inputs = [draw.quantized(image, dtype), draw.quantized(other, kind)]
             return Case(operator, inputs, [output], version=2 if operator[0] == "S" else 1)
         case "BATCH_MATMUL":
             return _batch_matmul(draw, dtype)
         case "GELU":
             chosen = options("Gelu", approximate=draw.chance(0.5))
             return Case(operator, [draw.quantized(image, dtype)], [output], chosen, 2)
-        case "RSQRT":
+        case "RSQRT" | "SQRT":
             input = draw.quantized(image, dtype)
             positive = np.maximum(np.abs(input.elements.astype(np.int64)), 1)
             array = np.minimum(positive, np.iinfo(dtype).max).astype(dtype)
@@ -105,7 +108,7 @@ def draw_case(operator: str, dtype: str, seed: int) -> Case:
             return Case(operator, [first, second], [draw.output(dtype, first)], version=4)
         case "AVERAGE_POOL_2D" | "MAX_POOL_2D":
             return _pooling(draw, operator, dtype, image, activation)
-        case "MEAN" | "SUM":
+        case "MEAN" | "SUM" | "REDUCE_PROD":
             chosen = options("Reducer", keepDims=draw.chance(0.5))
             axes = const(draw.axes(4))
             return Case(operator, [draw.quantized(image, dtype), axes], [output], chosen, 2)

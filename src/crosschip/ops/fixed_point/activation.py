@@ -61,7 +61,7 @@ def leaky_relu(operation: LeakyRelu, input: Array) -> Array:
     return offset(operation, np.where(integers >= 0, positive, negative))
 
 
-@fixed_point(PRelu, EIGHT_BITS)
+@fixed_point(PRelu, INTEGERS)
 def prelu(operation: PRelu, input: Array, slope: Array) -> Array:
     integers, slopes = centered(operation, "input", input), centered(operation, "slope", slope)
     if slopes.ndim == 1:  # one for each channel

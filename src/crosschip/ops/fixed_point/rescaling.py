@@ -116,7 +116,8 @@ def clamped(operation: Operator, integers: Array) -> Array:
 def integer_bounds(operation: Operator, bounds: tuple[float, float]) -> tuple[int, int]:
     """Return the output's integers for real bounds; infinite ones are those of int32."""
     quantization = quantization_of(operation)
-    steps = half_away(np.array(bounds, np.float32) / scale_of(operation))
+    reals = np.array(bounds, np.float32) / scale_of(operation)
+    steps = half_away(np.clip(reals, -(2.0**31), 2.0**31))
     least, greatest = np.clip(steps, -(2**31), 2**31 - 1).astype(np.int64).tolist()
     return least + quantization.zero_point[0], greatest + quantization.zero_point[0]
 

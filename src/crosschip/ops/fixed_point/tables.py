@@ -18,7 +18,7 @@ from crosschip.ops.fixed_point.rescaling import (
     rescaled,
     scale_of,
 )
-from crosschip.ops.standard.activation import Softmax
+from crosschip.ops.standard.activation import Gelu, Softmax
 from crosschip.ops.standard.unary import Exp, Log, Rsqrt
 
 _INT16 = {ElementType.INT16}
@@ -77,6 +77,11 @@ def _apply(operation: Operator, function: Callable[[Array], Array], input: Array
 @fixed_point(Exp, _INT16)
 def exp(operation: Exp, input: Array) -> Array:
     return _apply(operation, np.exp, input)
+
+
+@fixed_point(Gelu, _INT16)
+def gelu(operation: Gelu, input: Array) -> Array:
+    return _apply(operation, lambda x: operation.reference(x).astype(np.float32), input)
 
 
 @fixed_point(Log, _INT16)

@@ -16,7 +16,7 @@ from crosschip.ops.fixed_point.rescaling import (
     rescaled,
     scale_of,
 )
-from crosschip.ops.standard.unary import Abs, Rsqrt
+from crosschip.ops.standard.unary import Abs, Rsqrt, Sqrt
 
 
 @fixed_point(Abs, INTEGERS)
@@ -24,6 +24,13 @@ def absolute(operation: Abs, input: Array) -> Array:
     integers = np.abs(centered(operation, "input", input))
     by = factor(scale_of(operation, "input") / scale_of(operation))
     return offset(operation, rescaled(integers, by))
+
+
+@fixed_point(Sqrt, {ElementType.INT8, ElementType.INT16})
+def sqrt(operation: Sqrt, input: Array) -> Array:
+    """Compute in float32, and truncate."""
+    reals = centered(operation, "input", input).astype(np.float32) * scale_of(operation, "input")
+    return offset(operation, (np.sqrt(reals) / scale_of(operation)).astype(np.int64))
 
 
 @fixed_point(Rsqrt, {ElementType.INT8})

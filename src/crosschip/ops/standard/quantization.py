@@ -136,6 +136,19 @@ class Quantize(_Scaled):
     def reference(self, input: Array) -> Array:
         return quantized.stored(input, self._quantization(self.dtype), self.dtype)
 
+    def decompose(self, b: Builder) -> Operand | None:
+        """Build a cast to int32, which few devices quantize to, with one scale."""
+        if self.dtype is not ElementType.INT32 or len(self.scale) > 1:
+            return None
+        like = self.input.type.element_type.dtype.type
+        steps = b.add(Round, b.add(Div, self.input, like(self.scale[0])))
+        if any(self.zero_point):
+            steps = b.add(Add, steps, like(self.zero_point[0]))
+        low, high = quantized.limits(self.dtype)
+        # A float32 has no nearer number below the greatest integer.
+        integers = b.add(Cast, b.add(Clip, steps, float(low), float(high - 127)), self.dtype)
+        return b.add(Reinterpret, integers, self.axis, self.scale, self.zero_point)
+
 
 @operator("DEQUANTIZE", core=True)
 class Dequantize(Elementwise):
@@ -172,6 +185,19 @@ class Dequantize(Elementwise):
         quantization = self.input.type.quantization
         assert quantization is not None, "infer_shape has checked it"
         return quantized.reals(input, quantization)
+
+    def decompose(self, b: Builder) -> Operand | None:
+        """Build a cast from int32, which few devices dequantize, with one scale."""
+        quantization = self.input.type.quantization
+        if self.input.type.element_type is not ElementType.INT32 or quantization is None:
+            return None
+        if quantization.axis is not None:
+            return None
+        integers = b.add(Reinterpret, self.input, bare=True)
+        steps = b.add(Cast, integers, ElementType.FLOAT32)
+        if not quantization.symmetric:
+            steps = b.add(Sub, steps, np.float32(quantization.zero_point[0]))
+        return b.add(Mul, steps, np.float32(quantization.scale[0]))
 
 
 @operator("DEQUANTIZE_BLOCKS")

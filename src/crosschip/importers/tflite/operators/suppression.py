@@ -12,12 +12,12 @@ from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Greater, GreaterEqual, LessEqual
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.creation import Fill, Range, ShapeOf
+from crosschip.ops.standard.creation import Fill, FillLike, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Or, Where
-from crosschip.ops.standard.reduction import ReduceMax
+from crosschip.ops.standard.reduction import CumSum, ReduceMax
 from crosschip.ops.standard.searching import ArgMax
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.suppression import NonMaxSuppressionIndices
@@ -84,6 +84,10 @@ def _count(node: Node, numbers: Operand) -> Operand:
 def _select_in_loop(node: Node, sigma: Operand | None) -> tuple[Operand, Operand]:
     """Return the numbers and the scores of the boxes that a loop selects, one per iteration."""
     boxes, scores, limit, overlap, least = (node[index] for index in range(5))
+    # The shape of the numbers is that of the scores, also where sizes are symbols.
+    ones = node.add(FillLike, scores, np.array(1, np.int32))
+    numbers = node.add(CumSum, ones, axis=0, exclusive=True)
+    boxes = node.add(Gather, boxes, numbers, axis=0)
     columns = [node.add(Gather, boxes, np.array(index), axis=1) for index in range(4)]
     low = [node.add(Min, columns[axis], columns[axis + 2]) for axis in range(2)]
     high = [node.add(Max, columns[axis], columns[axis + 2]) for axis in range(2)]
@@ -98,12 +102,14 @@ def _select_in_loop(node: Node, sigma: Operand | None) -> tuple[Operand, Operand
     start = node.add(Where, node.add(Greater, scores, least), scores, _LOWEST)
     is_any = node.add(Greater, node.add(ReduceMax, start, (0,), False), least)
     trips = node.add(Reshape, node.add(Cast, limit, ElementType.INT64), ())
-    captures = [*low, *high, overlap, least, decay]
+    captures = [*low, *high, overlap, least, decay, numbers]
     name = next(node.names)
     body = _selection(name, [start, *captures])
     operands = (trips, is_any, start, *captures)
-    _, numbers, selected = node.control(lambda each: Loop(each, operands, bodies=[body], states=1))
-    return numbers, selected
+    _, selected, their_scores = node.control(
+        lambda each: Loop(each, operands, bodies=[body], states=1)
+    )
+    return selected, their_scores
 
 
 def _selection(name: str, operands: Sequence[Operand]) -> Model:
@@ -111,8 +117,8 @@ def _selection(name: str, operands: Sequence[Operand]) -> Model:
     b = Builder(name, f"{name}/")
     b.input("iteration", ITERATION)
     b.input("condition", CONDITION)
-    names = ("scores", "y_low", "x_low", "y_high", "x_high", "overlap", "least", "decay")
-    scores, *corners, overlap, least, decay = (
+    names = ("scores", "y_low", "x_low", "y_high", "x_high", "overlap", "least", "decay", "numbers")
+    scores, *corners, overlap, least, decay, numbers = (
         b.input(each, TensorType(operand.type.element_type, operand.type.shape))
         for each, operand in zip(names, operands, strict=True)
     )
@@ -134,8 +140,6 @@ def _selection(name: str, operands: Sequence[Operand]) -> Model:
     quotient = b.add(Div, inner, b.add(Where, is_flat, np.float32(1), outer))
     overlaps = b.add(Where, is_flat, np.float32(0), quotient)
     reduced = b.add(Mul, scores, b.add(Exp, b.add(Mul, b.add(Square, overlaps), decay)))
-    count = b.add(Reshape, b.add(ShapeOf, scores, ElementType.INT32), ())
-    numbers = b.add(Range, np.array(0, np.int32), count, np.array(1, np.int32))
     is_out = b.add(Or, b.add(GreaterEqual, overlaps, overlap), b.add(Equal, numbers, best))
     is_out = b.add(Or, is_out, b.add(LessEqual, reduced, least))
     rest = b.add(Where, is_out, _LOWEST, reduced)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from crosschip.importers.tflite.node import Node, imports
-from crosschip.ir import Operand
+from crosschip.ir import ElementType, Operand
 from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Clip
 from crosschip.ops.standard.unary import (
@@ -47,8 +47,11 @@ def unary(node: Node) -> Operand:
 
 @imports("LOG")
 def log(node: Node) -> Operand:
-    """Import a logarithm; an integer output has no NaN, so that of a negative number is -inf."""
+    """Import a logarithm; a byte is no NaN, so that of a negative number is the least one.
+
+    The kernel of int16 interpolates between the entries of a table, near 0 in its own way.
+    """
     operand, quantization = node[0], node[0].type.quantization
-    if quantization is not None:
+    if quantization is not None and operand.type.element_type is not ElementType.INT16:
         operand = node.add(Clip, operand, 0.0, inf, quantization=quantization)
     return node.add(Log, operand)

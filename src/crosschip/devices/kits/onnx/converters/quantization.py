@@ -33,6 +33,8 @@ def _dequantize_limit(op: Dequantize) -> Refusal | None:
     symmetric = quantization is not None and quantization.symmetric
     if op.input.type.element_type is ElementType.INT32 and not symmetric:
         return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
+    if op.input.type.element_type is ElementType.INT32 and op.input.value is None:
+        return Refusal("input", "int32 must be constant here", Rule.ELEMENT_TYPE)
     return None
 
 

@@ -17,8 +17,8 @@ from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import BOOLEANS
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Less
-from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.indexing import Gather, GatherND, Scatter, ScatterND
+from crosschip.ops.standard.conversion import Assign, Cast
+from crosschip.ops.standard.indexing import Gather, GatherND, Scatter, ScatterElements, ScatterND
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceSum
@@ -86,6 +86,20 @@ def scatter_nd(g: Graph, op: ScatterND) -> Operand:
     is_written = np.zeros(shape, np.bool_)
     is_written[tuple(np.moveaxis(rows, -1, 0))] = True
     return g.add(Where, is_written, added, op.input)
+
+
+def _single_limit(op: ScatterElements) -> Refusal | None:
+    """Refuse an axis of more than one entry: an index could occur twice."""
+    size, is_whole = shape_of(op.input)[op.axis], shape_of(op.updates) == shape_of(op.input)
+    if op.reduction is Scatter.NONE and size == 1 and is_whole:
+        return None
+    return Refusal("indices", "may occur twice, as they are computed", Rule.COMPUTED)
+
+
+@converts(ScatterElements, types=SINGLE | INDICES, limit=_single_limit, nonempty=True)
+def scatter_elements(g: Graph, op: ScatterElements) -> Operand:
+    """Return the updates, which replace the only entry of the axis."""
+    return g.add(Assign, op.updates)
 
 
 def _sizes(op: ScatterND) -> Array:

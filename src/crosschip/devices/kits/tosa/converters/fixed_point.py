@@ -194,8 +194,8 @@ def softmax(g: Graph, op: Softmax) -> Value:
 def _look_up(g: Graph, entries: Any, index: Value) -> Value:
     """Return the entries of a list at int32 indices."""
     rows = g.constant(entries.reshape(1, -1, 1), DType.INT32)
-    found = g.gather_rows(rows, g.reshape(index, (1, prod(index.shape))))
-    return g.reshape(found, index.shape)
+    looked_up = g.gather_rows(rows, g.reshape(index, (1, prod(index.shape))))
+    return g.reshape(looked_up, index.shape)
 
 
 def _reciprocal(g: Graph, rest: Value) -> Value:

@@ -14,7 +14,12 @@ from crosschip.hal import Refusal, Rule
 from crosschip.ir import Arithmetic, Operand, Quantization
 from crosschip.ir.types import NARROW_INTEGERS
 from crosschip.ops.definition.quantized import limits
-from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DynamicQuantize,
+    Quantize,
+    Reinterpret,
+)
 
 _MOST_STEPS = 2.0**24
 
@@ -56,6 +61,21 @@ def dequantize(g: Graph, op: Dequantize) -> Value:
     zero_point = along(g, op.input, quantization.zero_point, DType.INT32)
     steps = g.cast(g.difference(g.cast(g[op.input], DType.INT32), zero_point), DType.FP32)
     return g.product(steps, along(g, op.input, quantization.scale, DType.FP32))
+
+
+@converts(DynamicQuantize)
+def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Value]:
+    """Divide as IEEE 754 rounds: a last digit can change an integer, and much after it."""
+    value = g[op.input]
+    axes, zero = list(range(value.rank)), g.number(0, value)
+    low = g.binary(Op.MINIMUM, g.reduce(Op.REDUCE_MIN, value, axes), zero)
+    high = g.binary(Op.MAXIMUM, g.reduce(Op.REDUCE_MAX, value, axes), zero)
+    step = g.rounded_quotient(g.difference(high, low), g.number(255, value))
+    scale = g.select(g.equal(step, zero), g.number(1, step), step)
+    shift = g.round(g.rounded_quotient(g.difference(zero, low), scale))
+    steps = g.sum(g.round(g.rounded_quotient(value, scale)), shift)
+    integers = g.cast(g.clamp(steps, 0, 255), DType.INT32)
+    return [integers, scale, g.cast(shift, DType.INT32)]
 
 
 @converts(Reinterpret, narrow=True)

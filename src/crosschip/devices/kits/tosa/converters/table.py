@@ -103,8 +103,8 @@ def supports_quantized(op: Operation) -> bool:
 def _quantized_converter(op: Operator) -> Convert | None:
     """Return the converter of an operation on quantized tensors, the exact one first."""
     quantization = op.outputs[0].type.quantization
-    ways = [Arithmetic.REAL] if quantization is None else [quantization.arithmetic, Arithmetic.REAL]
-    for arithmetic in dict.fromkeys(ways):
+    exact = Arithmetic.REAL if quantization is None else quantization.arithmetic
+    for arithmetic in dict.fromkeys((exact, Arithmetic.REAL)):
         entry = _quantized.get((type(op), arithmetic))
         if entry is not None and _takes(entry, op):
             return entry[1]
