@@ -194,7 +194,7 @@ class Records:
 
 
 def stored_records(cache: Cache) -> list[tuple[ListedEntry, DeviceRecord]]:
-    """Return the records in a cache with their files; damaged ones are left out."""
+    """Return the records in a cache with their files, by device; damaged ones are left out."""
     records = []
     for listed in cache.listing(whole=False):
         if listed.entry is None or listed.entry.model != TITLE:
@@ -206,7 +206,7 @@ def stored_records(cache: Cache) -> list[tuple[ListedEntry, DeviceRecord]]:
             records.append((listed, DeviceRecord.from_bytes(saved)))
         except ValueError as error:
             cache.discard(listed.entry, str(error))
-    return records
+    return sorted(records, key=lambda pair: (pair[1].device, pair[1].version, pair[1].options))
 
 
 def machine() -> str:

@@ -8,6 +8,7 @@ from crosschip.devices.kits.onnx.converters import (
     matrix,
     normalization,
     pooling,
+    quantization,
     recurrent,
     sampling,
 )
@@ -19,6 +20,7 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN
 from crosschip.ops.standard.pooling import MaxPool2D
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.recurrent import LSTM, RNN
 from crosschip.ops.standard.sampling import RoiAlign
 
@@ -151,3 +153,21 @@ def region_of_negative_extent() -> str:
 )
 def no_rows_times_vector() -> str:
     return "g (float[N,M] x, float[K] y) => (float[A] z) { z = MatMul (x, y) }"
+
+
+@quirk(
+    Dequantize,
+    when="int32 with a zero point is multiplied by dequantized weights",
+    what="fuses them into a product of bytes, which refuses int32",
+    avoided_by=quantization.add_dequantize,
+    inputs=[np.array([[2, 4]], np.int32)],
+    right=[[2.5]],
+    wrong=Raises("QGemm"),
+)
+def product_of_int32() -> str:
+    return """g (int32[1,2] x) => (float[1,1] y)
+    <float s = {0.5}, int32 o = {0}, int8 z = {0}, int8[2,1] w = {1, 2}> {
+        a = DequantizeLinear (x, s, o)
+        b = DequantizeLinear (w, s, z)
+        y = Gemm (a, b)
+    }"""

@@ -33,8 +33,6 @@ def _dequantize_limit(op: Dequantize) -> Refusal | None:
     symmetric = quantization is not None and quantization.symmetric
     if op.input.type.element_type is ElementType.INT32 and not symmetric:
         return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
-    if op.input.type.element_type is ElementType.INT32 and op.input.value is None:
-        return Refusal("input", "int32 must be constant here", Rule.ELEMENT_TYPE)
     return None
 
 
@@ -92,8 +90,10 @@ def add_quantize(g: Graph, reals: str, like: Operand) -> str:
 
 
 def add_dequantize(g: Graph, integers: str, like: Operand) -> str:
-    """Dequantize integers with the parameters of an operand."""
-    return g.add("DequantizeLinear", integers, *_quantization(g, like), axis=_axis(like))
+    """Dequantize integers with the parameters of an operand; int32 has no zero point."""
+    scale, zero_point = _quantization(g, like)
+    parameters = [scale] if like.type.element_type is ElementType.INT32 else [scale, zero_point]
+    return g.add("DequantizeLinear", integers, *parameters, axis=_axis(like))
 
 
 def _dequantize_int4(g: Graph, integers: Array, like: Operand) -> str:
