@@ -7,8 +7,11 @@ import numpy as np
 from crosschip.flatbuffer.schemas.tflite.options import BucketizeOptions
 from crosschip.importers.tflite.node import Node, imports
 from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import FLOATS
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.searching import SearchSorted, TopK, Unique
+from crosschip.ops.standard.unary import IsNaN
 
 
 @imports("TOPK_V2")
@@ -25,8 +28,10 @@ def unique(node: Node) -> tuple[Operand, Operand]:
 
 @imports("BUCKETIZE")
 def bucketize(node: Node) -> Operand:
-    """Import for each element the number of boundaries that are not above it."""
+    """Import for each element the number of boundaries that are not above it; NaN is above all."""
     boundaries = node.options(BucketizeOptions).boundaries
     values = node.add(Cast, node[0], ElementType.FLOAT32)
+    if node[0].type.element_type in FLOATS:
+        values = node.add(Where, node.add(IsNaN, values), np.float32(np.inf), values)
     limits = node.constant(np.zeros(0, np.float32) if boundaries is None else boundaries.copy())
     return node.add(SearchSorted, limits, values, right=True, dtype=ElementType.INT32)
