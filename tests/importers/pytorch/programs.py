@@ -7,6 +7,7 @@ import json
 import random
 import zipfile
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from tests.importers.pytorch.modules import MODULES, SIZES
@@ -97,7 +98,7 @@ def _change_value(document: Any, draw: random.Random) -> None:
     others = [draw.choice(containers) for _ in range(2)]
     values: list[Any] = [
         *(None, True, -1, 0, 2**31, 2**62, -(2**63), 1e300, "", "x", "s0 ** s0", [], {}),
-        *(each[which] for each, which in others),
+        *(deepcopy(each[which]) for each, which in others),
     ]
     if isinstance(container, dict) and draw.random() < 0.1:
         del container[key]
