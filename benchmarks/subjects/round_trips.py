@@ -91,9 +91,9 @@ def _measure(entry: Entry, format: str, run: Run) -> RoundTrip:
             answers = list(run(path, model, {name: inputs[name] for name in model.inputs}))
         expected = read(entry) if path_of(entry).exists() else ask(entry)
         pairs = [
-            (apart, limit)
+            (largest, limit)
             for answer in answers
-            for apart, limit in zip(
+            for largest, limit in zip(
                 difference(answer, expected.arrays), expected.allowed(entry), strict=True
             )
         ]

@@ -272,8 +272,8 @@ def test_callbacks_that_fail_harm_nobody(
         failed.result(LONG)
     busy.submit(given(0)).result(LONG)
     answered.add_done_callback(failing)
-    told = ["cancelled", "DeadlineError", "DeviceError", "NoneType", "NoneType"]
-    assert sorted(end for end in ends if end != "again") == sorted(told)
+    expected = ["cancelled", "DeadlineError", "DeviceError", "NoneType", "NoneType"]
+    assert sorted(end for end in ends if end != "again") == sorted(expected)
     assert ends.count("again") == 4
     assert [record.message for record in caplog.records] == ["a callback of a request failed"] * 5
 

@@ -8,17 +8,27 @@ from crosschip.ir import ModelFileError
 from crosschip.ir.file_queries import kind, list_folder
 
 
+def files_at(path: Path) -> list[Path]:
+    """Return the path itself, or the files and folders in it if it is a folder.
+
+    Raises:
+        ModelFileError: the folder cannot be read.
+    """
+    try:
+        return list_folder(path) if kind(path) == "folder" else [path]
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def model_files(path: Path, suffix: str) -> list[Path]:
     """Return the path if it is a file with a suffix, or such files in the folder.
 
     Raises:
         ModelFileError: the folder cannot be read.
     """
-    try:
-        candidates = list_folder(path) if kind(path) == "folder" else [path]
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
-    return [file for file in candidates if file.suffix.lower() == suffix and kind(file) != "folder"]
+    return [
+        file for file in files_at(path) if file.suffix.lower() == suffix and kind(file) != "folder"
+    ]
 
 
 def single_model(source: Path | bytes, suffix: str, format: str) -> Path | bytes:

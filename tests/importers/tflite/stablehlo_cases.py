@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from flatbuffers import flexbuffers
 from tests.importers.tflite.single_operator import Case, Draw, Tensor, cases, const, options
@@ -144,53 +147,80 @@ def _moved(draw: Draw, vectors: Array) -> tuple[Array, int]:
     return np.ascontiguousarray(np.moveaxis(vectors, -1, axis)), axis
 
 
-@cases("STABLEHLO_GATHER")
-def gather(draw: Draw, operator: str) -> Case:
-    shape, dtype = draw.shape(1, 4), draw.random.choice(("float32", "int8", "int32", "int64"))
+@dataclass(frozen=True)
+class _Slices:
+    """Slices of a tensor, one for each vector of a batch of starts.
+
+    Attributes:
+        mapped: the axes that the vectors' elements are starts along.
+        sizes: those of a slice.
+        dropped: the axes of size 1 that slices lack.
+        batch: the sizes of the batch.
+        starts: the vectors.
+        vector_axis: the axis of the vectors' elements.
+        rank: the number of axes of the batch and of slices together.
+        positions: which of these are the axes of slices.
+    """
+
+    mapped: Sequence[int]
+    sizes: Sequence[int]
+    dropped: Sequence[int]
+    batch: Sequence[int]
+    starts: Tensor
+    vector_axis: int
+    rank: int
+    positions: Sequence[int]
+
+
+def _slices(draw: Draw, shape: tuple[int, ...], least: int) -> _Slices:
+    """Draw slices of a tensor whose starts are at least some number, and may be out of range."""
     rank, index_dtype = len(shape), draw.random.choice(("int32", "int64"))
     mapped = draw.random.sample(range(rank), draw.random.randint(1, rank))
     sizes = [draw.random.randint(1, size) for size in shape]
-    collapsed = [axis for axis in range(rank) if sizes[axis] == 1 and draw.chance(0.5)]
+    dropped = [axis for axis in range(rank) if sizes[axis] == 1 and draw.chance(0.5)]
     batch = draw.shape(1, 2, 3)
-    starts, axis = _moved(draw, draw.integers((*batch, len(mapped)), index_dtype, -2, 5))
-    count = len(batch) + rank - len(collapsed)
-    offsets = sorted(draw.random.sample(range(count), rank - len(collapsed)))
+    starts, axis = _moved(draw, draw.integers((*batch, len(mapped)), index_dtype, least, 5))
+    count = len(batch) + rank - len(dropped)
+    positions = sorted(draw.random.sample(range(count), rank - len(dropped)))
+    tensor = Tensor(starts, index_dtype)
+    return _Slices(mapped, sizes, dropped, batch, tensor, axis, count, positions)
+
+
+@cases("STABLEHLO_GATHER")
+def gather(draw: Draw, operator: str) -> Case:
+    shape, dtype = draw.shape(1, 4), draw.random.choice(("float32", "int8", "int32", "int64"))
+    each = _slices(draw, shape, -2)
     chosen = options(
         "StablehloGather",
-        offsetDims=offsets,
-        collapsedSliceDims=collapsed,
-        startIndexMap=mapped,
-        indexVectorDim=axis,
-        sliceSizes=sizes,
+        offsetDims=each.positions,
+        collapsedSliceDims=each.dropped,
+        startIndexMap=each.mapped,
+        indexVectorDim=each.vector_axis,
+        sliceSizes=each.sizes,
     )
-    inputs = [draw.tensor(shape, dtype), Tensor(starts, index_dtype)]
-    return Case(operator, inputs, [Tensor(np.zeros((1,) * count, dtype), dtype)], chosen)
+    inputs = [draw.tensor(shape, dtype), each.starts]
+    return Case(operator, inputs, [Tensor(np.zeros((1,) * each.rank, dtype), dtype)], chosen)
 
 
 @cases("STABLEHLO_SCATTER")
 def scatter(draw: Draw, operator: str) -> Case:
     shape, dtype = draw.shape(1, 3), draw.random.choice(("float32", "int32", "int64"))
-    rank, index_dtype = len(shape), draw.random.choice(("int32", "int64"))
-    mapped = draw.random.sample(range(rank), draw.random.randint(1, rank))
-    sizes = [draw.random.randint(1, size) for size in shape]
-    inserted = [axis for axis in range(rank) if sizes[axis] == 1 and draw.chance(0.5)]
-    batch = draw.shape(1, 2, 3)
-    starts, axis = _moved(draw, draw.integers((*batch, len(mapped)), index_dtype, -1, 5))
-    count = len(batch) + rank - len(inserted)
-    windows = sorted(draw.random.sample(range(count), rank - len(inserted)))
-    window_sizes = iter([sizes[axis] for axis in range(rank) if axis not in inserted])
-    batch_sizes = iter(batch)
-    update = tuple(next(window_sizes if n in windows else batch_sizes) for n in range(count))
+    each = _slices(draw, shape, -1)
+    window_sizes = iter([size for axis, size in enumerate(each.sizes) if axis not in each.dropped])
+    batch_sizes = iter(each.batch)
+    update = tuple(
+        next(window_sizes if axis in each.positions else batch_sizes) for axis in range(each.rank)
+    )
     regions = ("", "STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM")
     chosen = options(
         "StablehloScatter",
-        updateWindowDims=windows,
-        insertedWindowDims=inserted,
-        scatterDimsToOperandDims=mapped,
-        indexVectorDim=axis,
+        updateWindowDims=each.positions,
+        insertedWindowDims=each.dropped,
+        scatterDimsToOperandDims=each.mapped,
+        indexVectorDim=each.vector_axis,
         updateComputationSubgraphIndex=1,
     )
-    inputs = [_finite(draw, shape, dtype), Tensor(starts, index_dtype)]
+    inputs = [_finite(draw, shape, dtype), each.starts]
     inputs.append(_finite(draw, update, dtype))
     region = _region(draw.random.choice(regions), dtype)
     return Case(operator, inputs, [Tensor(dtype=dtype)], chosen, regions=[region])

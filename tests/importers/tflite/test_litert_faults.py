@@ -73,6 +73,17 @@ def _blocks() -> Case:
     )
 
 
+def _boxes() -> Case:
+    """Return a suppression of two boxes, of which the one with the greater score has no area."""
+    corners = Tensor(np.array([[0, 0, 1, 1], [2, 2, 2, 2]], np.float32))
+    scores = Tensor(np.array([0.1, 0.9], np.float32))
+    limits = [Tensor(np.array(each, np.float32), constant=True) for each in (0.5, 0.0)]
+    count = Tensor(np.array(3, np.int32), "int32", True)
+    outputs = [Tensor(dtype="int32"), Tensor(dtype="int32")]
+    chosen = options("NonMaxSuppressionV4")
+    return Case("NON_MAX_SUPPRESSION_V4", [corners, scores, count, *limits], outputs, chosen)
+
+
 def _crash() -> Case:
     """Return a layer in both directions with hybrid weights and the time first."""
     weights = Tensor(np.ones((2, 2), np.int8), "int8", True, (0.5,), (0,))
@@ -107,6 +118,9 @@ FAULTS = {
     ),
     "scales of blocks": Fault(
         "in its reference kernel takes the scales of blocks for 0", _blocks, None
+    ),
+    "boxes without area": Fault(
+        "selects a box without an area again and again", _boxes, np.array([1, 0, 0], np.int32)
     ),
     "both directions": Fault(
         "with hybrid weights and the time first ends the process", _crash, None

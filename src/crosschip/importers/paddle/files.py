@@ -10,9 +10,10 @@ import re
 import struct
 from pathlib import Path
 
+from crosschip.importers.model_files import files_at
 from crosschip.ir import ModelFileError
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.file_queries import kind, list_folder, resolve_path
+from crosschip.ir.file_queries import kind, resolve_path
 from crosschip.ir.files import DataFile
 
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
@@ -104,11 +105,7 @@ def programs(path: Path) -> list[Path]:
     Raises:
         ModelFileError: the folder cannot be read.
     """
-    try:
-        candidates = list_folder(path) if kind(path) == "folder" else [path]
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
-    return [file for file in candidates if is_program(file) and kind(file) == "file"]
+    return [file for file in files_at(path) if is_program(file) and kind(file) == "file"]
 
 
 def find(path: Path) -> ModelFiles:

@@ -90,9 +90,13 @@ def add_quantize(g: Graph, reals: str, like: Operand) -> str:
 
 
 def add_dequantize(g: Graph, integers: str, like: Operand) -> str:
-    """Dequantize integers with the parameters of an operand; int32 has no zero point."""
+    """Dequantize integers with the parameters of an operand; computed int32 has no zero point.
+
+    ONNX Runtime does not compile some networks whose constant biases have none.
+    """
     scale, zero_point = _quantization(g, like)
-    parameters = [scale] if like.type.element_type is ElementType.INT32 else [scale, zero_point]
+    is_computed_int32 = like.type.element_type is ElementType.INT32 and like.value is None
+    parameters = [scale] if is_computed_int32 else [scale, zero_point]
     return g.add("DequantizeLinear", integers, *parameters, axis=_axis(like))
 
 
