@@ -373,6 +373,37 @@ def several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "entries", lambda: found)
 
 
+class SlowToStart(DelegatingDevice):
+    @classmethod
+    def probe(cls) -> list[Instance]:
+        return [
+            Instance(name="cpu", kind=Kind.CPU, preferred=False),
+            Instance(name="gpu", kind=Kind.GPU),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("others", "considered"),
+    [
+        ({}, ["slow:gpu", "slow"]),
+        ({"cpu": "tests.modelling:DelegatingDevice"}, ["slow:gpu", "cpu"]),
+    ],
+)
+def test_auto_considers_a_device_that_is_not_preferred_only_in_place_of_others(
+    others: dict[str, str], considered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {
+        "reference": "crosschip.devices.reference:ReferenceDevice",
+        "slow": f"{__name__}:SlowToStart",
+    }
+    entries = {
+        name: [EntryPoint(name, value, discovery.GROUP)]
+        for name, value in (values | others).items()
+    }
+    monkeypatch.setattr(discovery, "entries", lambda: entries)
+    assert discovery.automatic() == [*considered, "reference"]
+
+
 @pytest.mark.usefixtures("several")
 def test_each_chip_of_a_device_is_listed() -> None:
     first, second, third = discovery.list_devices()

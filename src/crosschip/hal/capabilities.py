@@ -170,6 +170,9 @@ class Instance:
         description: the chip's full name.
         memory: its memory in bytes; `None` if it uses host memory or the size is unknown.
         simulated: whether software simulates the chip, so that timings are not the chip's.
+        preferred: whether `"auto"` considers it beside others; one whose engine takes long to start
+            or to compile, and is seldom the fastest, is considered only where no preferred device
+            of its kind can be used.
         problem: why it cannot be used; empty if it can.
     """
 
@@ -178,4 +181,5 @@ class Instance:
     description: str = ""
     memory: int | None = None
     simulated: bool = False
+    preferred: bool = True
     problem: str = ""

@@ -247,12 +247,15 @@ def automatic() -> list[str]:
     """Return the names of the devices of `"auto"`, in order, without opening them.
 
     Accelerators come before GPUs, and GPUs before processors, each in alphabetical order;
-    `reference`, the slowest, is last. Simulated chips are excluded.
+    `reference`, the slowest, is last. Excluded are simulated chips, and those that are not
+    preferred where a preferred one of their kind can be used.
     """
     usable = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
+    kinds = {i.kind for name, i in usable if i.preferred and name != "reference"}
+    considered = [(n, i) for n, i in usable if i.preferred or i.kind not in kinds]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
-    usable.sort(key=lambda item: (item[0] == "reference", order.index(item[1].kind)))
-    return [name for name, _ in usable]
+    considered.sort(key=lambda item: (item[0] == "reference", order.index(item[1].kind)))
+    return [name for name, _ in considered]
 
 
 def startup_seconds(name: str) -> float:
