@@ -6,12 +6,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from crosschip.hal import Support
+from crosschip.hal import Support, processor
 
 
 def is_limited() -> bool:
     """Tell whether the environment limits oneDNN to instruction sets below AVX-512."""
     return os.environ.get("ONEDNN_MAX_CPU_ISA") in ("SSE41", "AVX", "AVX2")
+
+
+def lacks_avx512() -> bool:
+    """Tell whether oneDNN computes without AVX-512: by its environment, or as the processor."""
+    return is_limited() or "avx512f" not in processor().split()
 
 
 def is_declined_for_limit(support: Support) -> bool:

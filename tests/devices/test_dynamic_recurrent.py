@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tests.devices.openvino_layers import noted_layers, said
+from tests.exact_onnxruntime import exact_session
 
 import crosschip
 from crosschip.devices.openvino.precision import multiplies_bytes
@@ -89,7 +89,7 @@ def test_as_onnx_runtime(case: str) -> None:
     width, draw = CASES[case]
     model = network(random, 16, width, **draw(random))
     inputs = {"x": random.standard_normal((STEPS, 1, width)).astype(np.float32)}
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = exact_session(model)
     with crosschip.compile(crosschip.load(model), ["openvino"], cache=False) as compiled:
         assert len(compiled.placement.decisions[0].parts) == 1
         found = compiled.run(inputs)

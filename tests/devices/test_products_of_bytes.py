@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from tests.limits import is_limited
+from tests.limits import lacks_avx512
 
 import crosschip
 from crosschip.ir import (
@@ -169,8 +169,8 @@ def test_weights_of_few_bits(level: int, tolerance: float) -> None:
     b.output("y", b.add(MatMulNBits, given, *weight, size=128, block_size=32, accuracy_level=level))
     expected = reals @ ((integers - 8) * scale[..., None]).reshape(64, 128).T
     # With fewer instruction sets oneDNN may have no such product, or one in float32.
-    with suppress(DeviceError) if is_limited() else nullcontext():
+    with suppress(DeviceError) if lacks_avx512() else nullcontext():
         difference = np.abs(run(b.build(), {"x": reals}) - expected).max()
         assert difference <= tolerance * np.abs(expected).max()
         rounds = difference > 1e-4 * np.abs(expected).max()
-        assert level == 0 or rounds or is_limited(), "as quick as OpenVINO itself, which rounds"
+        assert level == 0 or rounds or lacks_avx512(), "as quick as OpenVINO itself, which rounds"

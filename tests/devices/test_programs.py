@@ -14,7 +14,7 @@ import numpy as np
 import openvino
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.limits import is_limited
+from tests.limits import lacks_avx512
 
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
@@ -194,7 +194,7 @@ def test_narrow_precision_is_computed_or_refused(check: Checker, precision: Prec
     model = check.built(lambda b, x: b.add(MatMul, x, weights), [x])
     able = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     word = {Precision.BFLOAT16: "BF16", Precision.FLOAT16: "FP16"}[precision]
-    if check.device.name == "openvino" and word in able and not is_limited():
+    if check.device.name == "openvino" and word in able and not lacks_avx512():
         (result,) = check.device.compile(model, Options(precision)).run([x])
         error = np.abs(result - x.astype(np.float64) @ weights).max() / np.abs(result).max()
         assert 1e-6 < error < 1e-2

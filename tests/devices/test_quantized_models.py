@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from tests.exact_onnxruntime import exact_session
 
 import crosschip
 from crosschip.devices.openvino.precision import multiplies_bytes
@@ -94,8 +95,7 @@ def test_as_the_engine_alone(tmp_path: Path, seed: int) -> None:
         weight_type=QuantType.QInt8,
     )
     image = random.normal(size=SHAPE).astype(np.float32)
-    session = onnxruntime.InferenceSession(quantized, providers=["CPUExecutionProvider"])
-    (expected,) = session.run(None, {"x": image})
+    (expected,) = exact_session(str(quantized)).run(None, {"x": image})
     model = crosschip.load(quantized)
     with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
         np.testing.assert_array_equal(compiled(image), expected)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from tests.exact_onnxruntime import saturates
 from tests.exporters.examples import outcomes
 
 import crosschip as cc
@@ -47,6 +48,8 @@ def _check(opset: int, every: int, first: int, written: int) -> None:
         if (outcome.operator, outcome.number) not in REJECTED
         # ONNX Runtime 1.32 has the operator to version 16.
         and not (outcome.operator == "ROI_ALIGN" and opset > 21)
+        # What is written is right, but ONNX Runtime is not: quirk `products-of-bytes`.
+        and not (outcome.operator == "MAT_MUL_INTEGER" and saturates())
     ]
     assert [str(each) for each in results if each.fault] == []
     assert sum(not each.refusal for each in results) >= written

@@ -535,7 +535,10 @@ def test_a_device_may_have_another_precision(tmp_path: Path) -> None:
             choice = compiled.report.choice
             assert choice is not None
             assert sorted(choice.order) == devices
-            assert all(trial.milliseconds or trial.reason for trial in choice.trials)
+            # A processor without bfloat16 runs nothing in it, and there is nothing to choose from.
+            assert sum(trial.whole for trial in choice.trials) == 1 or all(
+                trial.milliseconds or trial.reason for trial in choice.trials
+            )
 
 
 def test_the_choice_is_stored(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
+from tests.exact_onnxruntime import exact_session
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
@@ -87,7 +88,7 @@ def run_reference(model: Model, inputs: Iterable[Array]) -> Sequence[Array]:
 def run_oracle(file: bytes | str, inputs: Iterable[Array]) -> Sequence[Array]:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(file, options, ["CPUExecutionProvider"])
+    session = exact_session(file, options)
     names = [value.name for value in session.get_inputs()]
     found: Sequence[Array] = session.run(None, dict(zip(names, inputs, strict=True)))
     return found

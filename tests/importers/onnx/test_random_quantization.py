@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
+from onnxruntime import GraphOptimizationLevel, SessionOptions
+from tests.exact_onnxruntime import exact_session
 
 import crosschip
 
@@ -424,9 +425,7 @@ def check(case: Case) -> None:
     proto = case.model()
     options = SessionOptions()
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    providers = ["CPUExecutionProvider"]
-    session = InferenceSession(proto.SerializeToString(), options, providers=providers)
+    session = exact_session(proto, options)
     expected = dict(zip(case.steps, session.run(None, case.feed), strict=True))
     model = crosschip.load(proto)
     model.verify()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from importlib import import_module
@@ -91,6 +91,7 @@ class Quirk:
         model: adds operations that hit the quirk to a builder, for a test of the workaround.
         open_sizes: whether all sizes of the inputs are dynamic.
         processor: the processor feature (as Linux names it) that it needs to occur.
+        without: the processor features with any of which it does not occur.
         environment: the environment variables that it needs to occur.
         dies: whether it may end the process.
     """
@@ -113,6 +114,7 @@ class Quirk:
     model: Callable[..., Operand | tuple[Operand, ...]] | None = None
     open_sizes: bool = False
     processor: str = ""
+    without: Collection[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     dies: bool = False
 
@@ -156,9 +158,14 @@ class Quirk:
         if isinstance(outcome, NotInstalled):
             return Verdict.NOT_INSTALLED
         if self._matches(outcome, self.right):
-            has_feature = not self.processor or self.processor in processor().split()
-            return Verdict.GONE if has_feature else Verdict.OTHER_PROCESSOR
+            return Verdict.GONE if self.occurs_here() else Verdict.OTHER_PROCESSOR
         return Verdict.PRESENT if self._matches(outcome, self.wrong) else Verdict.DIFFERENT
+
+    def occurs_here(self) -> bool:
+        """Return whether this processor has the features with which it occurs."""
+        features = processor().split()
+        has_feature = not self.processor or self.processor in features
+        return has_feature and set(self.without).isdisjoint(features)
 
     def is_news(self, verdict: Verdict) -> bool:
         """Return whether a verdict contradicts the record."""

@@ -1,18 +1,30 @@
-"""Rewrites to forms that ONNX Runtime computes faster."""
+"""Rewrites to forms that ONNX Runtime computes faster, or exactly on this processor."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from crosschip.devices.onnxruntime.precision import saturates
 from crosschip.ir import Builder, ElementType, Model, Operand, Operation
 from crosschip.ops.definition.spatial import build_planar
 from crosschip.ops.standard.activation import HardSigmoid, LeakyRelu, Relu, Sigmoid, Tanh
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv1D, Conv2D
 from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.integers import (
+    Conv1DInteger,
+    Conv2DInteger,
+    Conv3DInteger,
+    ConvInteger,
+    MatMulInteger,
+)
 from crosschip.ops.standard.layout import Transpose
 from crosschip.passes import CancelTransposes
-from crosschip.passes.rewrite_operations import RewriteOperations
+from crosschip.passes.rewrite_operations import RewriteOperations, rebuild
 
 _CHANNELS = (3, 4)
 """How many channels a picture has."""
@@ -23,6 +35,9 @@ _FEW = 4096
 
 _BLOCK = 8
 """The minimum number of channels in a block."""
+
+_OFFSET = 128
+"""The difference between uint8 and int8 numbers of the same bits but the first."""
 
 _FUSED = (HardSigmoid, LeakyRelu, Relu, Sigmoid, Tanh)
 """The activations that ONNX Runtime computes with the convolution before them."""
@@ -81,12 +96,48 @@ def in_rows(b: Builder, op: Gather) -> Sequence[Operand] | None:
     return (b.add(Transpose, rows, (0, 3, 1, 2)),)
 
 
+def unsigned_factors(b: Builder, op: MatMulInteger) -> Sequence[Operand] | None:
+    """Add 128 to a signed second factor and to its zero point (quirk `products-of-bytes`)."""
+    if not _saturates(op.x, op.y):
+        return None
+    factor, zero_point = _unsigned(b, op.y), _unsigned(b, op.y_zero_point)
+    return (rebuild(b, op, y=factor, y_zero_point=zero_point),)
+
+
+def unsigned_filters(b: Builder, op: ConvInteger) -> Sequence[Operand] | None:
+    """Add 128 to signed filters and to their zero point (quirk `products-of-bytes`)."""
+    if not _saturates(op.input, op.filter):
+        return None
+    filters, zero_point = _unsigned(b, op.filter), _unsigned(b, op.filter_zero_point)
+    return (rebuild(b, op, filter=filters, filter_zero_point=zero_point),)
+
+
+def _saturates(unsigned: Operand, signed: Operand) -> bool:
+    types = (unsigned.type.element_type, signed.type.element_type)
+    return types == (ElementType.UINT8, ElementType.INT8) and saturates()
+
+
+def _unsigned(b: Builder, operand: Operand | None) -> Operand:
+    """Return an int8 operand plus 128, in uint8."""
+    if operand is None:
+        return b.constant(np.array(_OFFSET, np.uint8))
+    if operand.value is not None:
+        return b.constant((operand.value.astype(np.int16) + _OFFSET).astype(np.uint8))
+    wide = b.add(Cast, operand, ElementType.INT32)
+    return b.add(Cast, b.add(Add, wide, np.int32(_OFFSET)), ElementType.UINT8)
+
+
+_UNSIGNED_FACTORS = RewriteOperations(unsigned_factors, (MatMulInteger,))
+_UNSIGNED_FILTERS = RewriteOperations(
+    unsigned_filters, (Conv1DInteger, Conv2DInteger, Conv3DInteger)
+)
 _IN_BLOCKS = RewriteOperations(in_blocks, (Conv1D,), _faster_in_blocks)
 _IN_ROWS = RewriteOperations(in_rows, (Gather,))
 
 
 def lower(model: Model) -> Model:
     """Return a model with its operations rewritten; those of its bodies stay."""
-    model = _IN_BLOCKS.rewrite(model)
+    for rewrite in (_UNSIGNED_FACTORS, _UNSIGNED_FILTERS, _IN_BLOCKS):
+        model = rewrite.rewrite(model)
     transposed = _IN_ROWS.rewrite(model)
     return model if transposed is model else CancelTransposes().rewrite(transposed)

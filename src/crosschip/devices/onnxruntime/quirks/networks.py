@@ -15,8 +15,10 @@ from crosschip.devices.kits.onnx.converters import (
 from crosschip.devices.kits.onnx.lowering.networks import vector_as_matrix
 from crosschip.devices.kits.quirks import Differs, Raises
 from crosschip.devices.onnxruntime import unchecked
+from crosschip.devices.onnxruntime.lowering import unsigned_factors, unsigned_filters
 from crosschip.devices.onnxruntime.quirks.registry import quirk
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.integers import MatMulInteger
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN
 from crosschip.ops.standard.pooling import MaxPool2D
@@ -171,3 +173,18 @@ def product_of_int32() -> str:
         b = DequantizeLinear (w, s, z)
         y = Gemm (a, b)
     }"""
+
+
+@quirk(
+    MatMulInteger,
+    when="unsigned bytes are multiplied by signed ones that are computed",
+    what="cuts sums of two products off at 16 bits",
+    avoided_by=[unsigned_factors, unsigned_filters],
+    inputs=[np.full((1, 64), 255, np.uint8), np.full((64, 1), 127, np.int8)],
+    right=np.array([[255 * 127 * 64]], np.int32),
+    wrong=Differs(),
+    without=("avx512_vnni", "avx_vnni"),
+    model=lambda b, x, y: b.add(MatMulInteger, x, y),
+)
+def products_of_bytes() -> str:
+    return "g (uint8[1,64] x, int8[64,1] y) => (int32[1,1] z) { z = MatMulInteger (x, y) }"
