@@ -29,7 +29,7 @@ DEVICES = ("xla:gpu:0", "torch:cuda:0")
 _ALWAYS = ("machine", "devices")
 """The parts that every run begins with."""
 
-_LEAST_SECONDS, _GRACE_SECONDS = 60.0, 20.0
+_LEAST_SECONDS, _GRACE_SECONDS = 20.0, 30.0
 _ENVIRONMENT_FLAG = "--in-environment"
 
 
@@ -89,7 +89,7 @@ def _run_parts(options: argparse.Namespace, begin: float) -> int:
     sys.path[1:1] = [str(ROOT / "src"), str(ROOT)]
     from gpu.page import write_page
     from gpu.parts import NAMES, part
-    from gpu.results import read
+    from gpu.results import add_remark, read
 
     end = begin + options.minutes * 60
     devices = options.device or list(DEVICES)
@@ -101,9 +101,14 @@ def _run_parts(options: argparse.Namespace, begin: float) -> int:
         if device in left_out:
             continue
         shares = [part(name).SHARE, *(part(n).SHARE for n, d in runs if d not in left_out)]
-        seconds = (end - time.monotonic()) * shares[0] / (sum(shares) or 1)
-        print(f"== {name} {device}, {max(seconds, _LEAST_SECONDS):.0f} s", flush=True)
-        failed |= _run_part(options, name, device, max(seconds, _LEAST_SECONDS))
+        left = end - time.monotonic()
+        seconds = max(_LEAST_SECONDS, left * shares[0] / (sum(shares) or 1))
+        print(f"== {name} {device}: {seconds:.0f} s", flush=True)
+        failure = _run_part(options, name, device, seconds) if left > 0 else "has no time left"
+        if failure:
+            add_remark(options.output, name, device, f"{device}: the part {failure}")
+            print(f"{name} {failure}", flush=True)
+        failed |= bool(failure)
         opened = [figure for each in read(options.output, "devices") for figure in each.figures]
         left_out = {figure["name"] for figure in opened if figure["reason"]}
         write_page(options.output)
@@ -111,26 +116,19 @@ def _run_parts(options: argparse.Namespace, begin: float) -> int:
     return int(failed)
 
 
-def _run_part(options: argparse.Namespace, name: str, device: str, seconds: float) -> bool:
-    """Run one part on one device in a process of its own; return whether it failed."""
+def _run_part(options: argparse.Namespace, name: str, device: str, seconds: float) -> str:
+    """Run one part on one device in a process of its own; return how it failed, or nothing."""
     command = [
-        *(sys.executable, "-m", "gpu.parts", name, f"--device={device}", f"--seconds={seconds}"),
-        *(f"--output={options.output.resolve()}", f"--models={options.packed / 'models'}"),
-        *(["--quick"] if options.quick else []),
+        *(sys.executable, "-m", "gpu.parts", name, f"--device={device}"),
+        *(f"--until={time.time() + seconds}", f"--output={options.output.resolve()}"),
+        *(f"--models={options.packed / 'models'}", *(["--quick"] if options.quick else [])),
     ]
+    limit = seconds + _GRACE_SECONDS
     try:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment.variables(), timeout=seconds + _GRACE_SECONDS
-        )
+        done = subprocess.run(command, cwd=ROOT, env=environment.variables(), timeout=limit)
     except subprocess.TimeoutExpired:
-        failure = f"did not end within {seconds + _GRACE_SECONDS:.0f} s"
-    else:
-        failure = f"ended with exit status {done.returncode}" if done.returncode else ""
-    if failure:
-        from gpu.results import add_remark
-
-        add_remark(options.output, name, device, f"{device or name}: the process {failure}")
-    return bool(failure)
+        return f"did not end within {limit:.0f} s"
+    return f"ended with exit status {done.returncode}" if done.returncode else ""
 
 
 def _page(options: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ PER_DEVICE = False
 GPUS = "NVIDIA's GPUs"
 PROCESSOR = "processor"
 
-_PACKAGES = ("jax", "jaxlib", "jax-cuda13-plugin", "torch", "triton", "onnx", "onnxscript")
+_PACKAGES = ("jaxlib", "jax-cuda13-plugin", "torch", "triton", "onnx", "onnxscript")
 _QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
 
 

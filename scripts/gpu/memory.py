@@ -59,8 +59,12 @@ def measure(device: str, settings: Settings) -> Iterator[Row | str]:
         for name in names:
             try:
                 engine, ours = (peaks[name, who].result() / _MEGABYTE for who in (way, OURS))
-            except (subprocess.SubprocessError, TimeoutError) as error:
-                yield f"{device}: {name}: {error}"
+            except (subprocess.TimeoutExpired, TimeoutError):
+                yield f"{device}: no time was left for {name}"
+                continue
+            except subprocess.CalledProcessError as error:
+                reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
+                yield f"{device}: {name}: {reason}"
                 continue
             yield Memory(device, name, engine, ours, ours / engine)
 

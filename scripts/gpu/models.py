@@ -68,10 +68,10 @@ def measure(device: str, settings: Settings) -> Iterator[Row | str]:
     paths = sorted(settings.models.glob("*.onnx"), key=lambda path: path.stat().st_size)
     if not paths:
         yield f"{settings.models} has no models"
-    for path in paths[:_LEAST] if settings.quick else paths:
+    for index, path in enumerate(paths[:_LEAST] if settings.quick else paths):
         if not settings.remaining():
-            yield f"{device}: no time for {path.stem}"
-            continue
+            yield f"{device}: no time was left for {', '.join(p.stem for p in paths[index:])}"
+            return
         try:
             yield _tried(path, device, [device])
         except crosschip.Error as error:

@@ -42,13 +42,13 @@ def part(name: str) -> Part:
 
 def run(name: str, device: str, folder: Path, settings: Settings) -> None:
     """Run one part on one device, and write each row as it comes."""
-    result = PartResult(device)
+    result, begin = PartResult(device), time.monotonic()
     try:
         for row in part(name).measure(device, settings):
             result.add(row)
             shown: Mapping[str, str] = {"": row} if isinstance(row, str) else row.cells()
             print(" | ".join(filter(None, shown.values())), flush=True)
-            result.seconds = time.monotonic() - settings.begin
+            result.seconds = time.monotonic() - begin
             write(folder, name, result)
     except Exception as error:  # the other parts are still worth running
         reason = f"{device}: the part failed: {type(error).__name__}: {error}"
@@ -64,10 +64,10 @@ def main() -> None:
     parser.add_argument("--device", default="")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--models", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--until", type=float, required=True, help="in seconds of `time.time`")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    settings = Settings(options.models, options.seconds, options.quick, time.monotonic())
+    settings = Settings(options.models, options.until, options.quick)
     run(options.name, options.device, options.output, settings)
 
 

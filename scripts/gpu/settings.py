@@ -13,16 +13,14 @@ class Settings:
 
     Attributes:
         models: the folder of packed models.
-        seconds: the time of this part on this device.
+        until: when the part's time on this device ends, in seconds of `time.time`.
         quick: try everything on little.
-        begin: when the part began, in seconds of `time.monotonic`.
     """
 
     models: Path
-    seconds: float
+    until: float
     quick: bool
-    begin: float
 
     def remaining(self) -> float:
         """Return the seconds that are left; none is below 0."""
-        return max(0.0, self.seconds - (time.monotonic() - self.begin))
+        return max(0.0, self.until - time.time())

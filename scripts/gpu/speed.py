@@ -57,17 +57,18 @@ class Speed(Row):
 def measure(device: str, settings: Settings) -> Iterator[Row | str]:
     """Yield the rows of each network: in float32 one by one, in batches, then narrower."""
     engine = engine_of(device)
-    cases = product([FLOAT32, BFLOAT16], [1, 2 if settings.quick else _BATCH])
-    for precision, batch in cases:
-        for network in networks(quick=settings.quick):
-            if not settings.remaining():
-                yield f"{device}: no time for {network.name}, batch {batch}, {precision}"
-                continue
-            try:
-                yield from _compared(network, device, engine, precision, batch, settings)
-            except Exception as error:  # the other networks are still worth measuring
-                reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-                yield f"{device}: {network.name}, batch {batch}, {precision}: {reason}"
+    batches = [1, 2 if settings.quick else _BATCH]
+    cases = list(product([FLOAT32, BFLOAT16], batches, networks(quick=settings.quick)))
+    for index, (precision, batch, network) in enumerate(cases):
+        if not settings.remaining():
+            left = (f"{n.name} ({p}, batch {b})" for p, b, n in cases[index:])
+            yield f"{device}: no time was left for {', '.join(left)}"
+            return
+        try:
+            yield from _compared(network, device, engine, precision, batch, settings)
+        except Exception as error:  # the other networks are still worth measuring
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            yield f"{device}: {network.name}, batch {batch}, {precision}: {reason}"
 
 
 def _compared(

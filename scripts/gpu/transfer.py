@@ -52,8 +52,8 @@ def measure(device: str, settings: Settings) -> Iterator[Row | str]:
     engine = engine_of(device)
     for kibibytes in _KIBIBYTES[:2] if settings.quick else _KIBIBYTES:
         if not settings.remaining():
-            yield f"{device}: no time for {kibibytes} KiB"
-            continue
+            yield f"{device}: no time was left for {kibibytes} KiB or more"
+            return
         array = np.random.default_rng(0).normal(size=kibibytes * 256).astype(np.float32)
         buffer = _buffer(device, array)
         yield _row(device, array, "to", _writing(buffer, array), engine.put(array), settings)

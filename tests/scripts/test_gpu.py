@@ -22,7 +22,6 @@ from gpu.networks import Network, networks
 from gpu.page import write_page
 from gpu.results import PartResult, read, write
 
-
 NETWORKS = [(network, "float32") for network in networks(quick=True)]
 NARROW = [(network, "bfloat16") for network in networks(quick=True)[:4]]
 
