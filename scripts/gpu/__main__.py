@@ -121,7 +121,10 @@ def _run_part(options: argparse.Namespace, name: str, device: str, seconds: floa
     command = [
         *(sys.executable, "-m", "gpu.parts", name, f"--device={device}"),
         *(f"--until={time.time() + seconds}", f"--output={options.output.resolve()}"),
-        *(f"--models={options.packed / 'models'}", *(["--quick"] if options.quick else [])),
+        *(
+            f"--models={options.packed.resolve() / 'models'}",
+            *(["--quick"] if options.quick else []),
+        ),
     ]
     limit = seconds + _GRACE_SECONDS
     try:
