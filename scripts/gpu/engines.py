@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from benchmarks.children.peak import peak_bytes
@@ -17,6 +17,9 @@ from crosschip.ir import Array
 FLOAT32, BFLOAT16 = "float32", "bfloat16"
 EAGER, COMPILED = "eager", "compiled"
 
+Ways = Mapping[str, Mapping[str, str]]
+"""The ways to call an engine, with the properties that make the device do the same."""
+
 
 class Jax:
     """JAX's `jit`, with weights on the chip; for devices `xla:…`.
@@ -25,7 +28,7 @@ class Jax:
         instance: of the device, such as `gpu:0`.
     """
 
-    ways = ("jit",)
+    ways: ClassVar[Ways] = {"jit": {}}
 
     def __init__(self, instance: str) -> None:
         import jax
@@ -79,7 +82,7 @@ class Torch:
         instance: of the device, such as `cuda:0`.
     """
 
-    ways = (EAGER, COMPILED)
+    ways: ClassVar[Ways] = {EAGER: {"compile": "off"}, COMPILED: {"compile": "on"}}
 
     def __init__(self, instance: str) -> None:
         import torch
@@ -151,13 +154,17 @@ def engine_of(device: str) -> Engine:
     return _ENGINES[name](instance or "cpu")
 
 
-def open_ours(network: Network, device: str, x: Array, precision: str) -> Run:
+def open_ours(
+    network: Network, device: str, x: Array, precision: str, properties: Mapping[str, str]
+) -> Run:
     """Compile a network with crosschip; return a run from NumPy to NumPy."""
     import crosschip
 
     model = network.model(len(x))
     (name,) = model.inputs
-    compiled = crosschip.compile(model, [device], precision=precision, cache=False)
+    compiled = crosschip.compile(
+        model, [device], precision=precision, properties={device: properties}, cache=False
+    )
     return partial(_only_output, compiled, {name: x})
 
 

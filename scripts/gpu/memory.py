@@ -48,7 +48,7 @@ class Memory(Row):
 
 def measure(device: str, settings: Settings) -> Iterator[Row | str]:
     """Yield a row a network, in the order of the networks."""
-    way = engine_of(device).ways[0]
+    way = next(iter(engine_of(device).ways))
     names = [network.name for network in networks(quick=settings.quick)]
     with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
         peaks = {
@@ -94,7 +94,7 @@ def main(device: str, name: str, who: str, quick: str) -> None:
     network = next(each for each in networks(quick=quick == "1") if each.name == name)
     x = network.input(1)
     run = (
-        open_ours(network, device, x, FLOAT32)
+        open_ours(network, device, x, FLOAT32, {})
         if who == OURS
         else engine.open(network, x, FLOAT32, who)
     )

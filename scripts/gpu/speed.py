@@ -2,8 +2,9 @@
 
 Against the engine behind the device, called directly on the same network with the same precision:
 JAX's `jit`, PyTorch eager and compiled. Both begin and end with arrays on the host, and take turns.
-Both have compiled once. Without other columns, a batch is one input; the time of larger ones gives
-the throughput. First float32, then the narrower precision that the chip has units for.
+Both have compiled once. The device compiles one graph where the engine does, and PyTorch's TF32 is
+off in the whole process. First float32, then bfloat16: crosschip and JAX round the factors of
+products, PyTorch's `autocast` chooses.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def _compared(
     network: Network, device: str, engine: Engine, precision: str, batch: int, settings: Settings
 ) -> Iterator[Row]:
     x = network.input(batch)
-    ours = open_ours(network, device, x, precision)
-    for way in engine.ways:
+    for way, properties in engine.ways.items():
+        ours = open_ours(network, device, x, precision, properties)
         direct = engine.open(network, x, precision, way)
         error = difference([ours()], [direct()])  # type: ignore[list-item]  # runs of one array
         row = device, network.name, precision, batch, way
