@@ -21,6 +21,7 @@ from gpu.engines import BFLOAT16, FLOAT32, Engine, engine_of, open_ours
 from gpu.networks import Network, networks
 from gpu.settings import Settings
 
+import crosschip
 from crosschip.bench.timing import Run
 
 LIMIT = 0.97
@@ -60,13 +61,19 @@ def measure(device: str, settings: Settings) -> Iterator[Row | str]:
     engine = engine_of(device)
     batches = [1, 2 if settings.quick else _BATCH]
     cases = list(product([FLOAT32, BFLOAT16], batches, networks(quick=settings.quick)))
+    refused = set[str]()
     for index, (precision, batch, network) in enumerate(cases):
+        if precision in refused:
+            continue
         if not settings.remaining():
             left = (f"{n.name} ({p}, batch {b})" for p, b, n in cases[index:])
             yield f"{device}: no time was left for {', '.join(left)}"
             return
         try:
             yield from _compared(network, device, engine, precision, batch, settings)
+        except crosschip.UnsupportedError as error:
+            refused |= {precision} - {FLOAT32}
+            yield f"{device} refuses {network.name} in {precision}: {str(error).splitlines()[-1]}"
         except Exception as error:  # the other networks are still worth measuring
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
             yield f"{device}: {network.name}, batch {batch}, {precision}: {reason}"
