@@ -1,0 +1,67 @@
+"""Results of the parts: rows and remarks, in a file each that is written as they come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.subject import Row
+
+
+@dataclass(slots=True)
+class PartResult:
+    """The result of one part on one device.
+
+    Attributes:
+        device: the device; empty if the part is about the machine.
+        rows: the cells of each row of the table, by heading.
+        met: for each row, whether it meets the requirement; `None` if none applies to it.
+        figures: the values of each row, by field.
+        remarks: sentences below the table, such as failures and what was left out.
+        seconds: how long it took.
+    """
+
+    device: str
+    rows: list[Mapping[str, str]] = field(default_factory=list)
+    met: list[bool | None] = field(default_factory=list)
+    figures: list[Mapping[str, Any]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, row: Row | str) -> None:
+        """Add a row, or a remark."""
+        if isinstance(row, str):
+            self.remarks.append(row)
+            return
+        self.rows.append(row.cells())
+        self.met.append(row.met)
+        self.figures.append(asdict(row))
+
+
+def read(folder: Path, part: str) -> list[PartResult]:
+    """Return the results of a part on all devices, as far as there are any."""
+    path = folder / f"{part}.json"
+    if not path.exists():
+        return []
+    return [PartResult(**document) for document in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def write(folder: Path, part: str, result: PartResult) -> None:
+    """Write a part's result on a device, in place of an earlier one on this device."""
+    others = [other for other in read(folder, part) if other.device != result.device]
+    results: Sequence[PartResult] = [*others, result]
+    documents = [asdict(each) for each in results]
+    partial = folder / f"{part}.part"
+    partial.write_text(json.dumps(documents, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(folder / f"{part}.json")  # whoever reads meanwhile reads all of it
+
+
+def add_remark(folder: Path, part: str, device: str, remark: str) -> None:
+    """Add a remark to what a part has written about a device so far."""
+    known = {result.device: result for result in read(folder, part)}
+    result = known.get(device, PartResult(device))
+    result.add(remark)
+    write(folder, part, result)
