@@ -142,6 +142,12 @@ CacheFolder = Annotated[
 UseCache = Annotated[
     bool, typer.Option("--cache/--no-cache", help="Whether to use the cache of compiled programs.")
 ]
+Signature = Annotated[
+    str | None,
+    typer.Option(
+        help="The signature of a .tflite file to load; that of the first subgraph if left out."
+    ),
+]
 Digest = Annotated[
     str | None, typer.Option(help="The digest that the file must have; see docs/caching.md.")
 ]
