@@ -11,8 +11,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 import crosschip
 from corpus.entry import Entry
 from corpus.expected import read
