@@ -202,3 +202,25 @@ def test_branches_are_subgraphs(tmp_path: Path) -> None:
     for chosen, right in ((True, array + array), (False, array * array)):
         result = run(condition=np.array([chosen]), x=array)["y"]
         np.testing.assert_array_equal(result, right)
+
+
+@pytest.mark.parametrize(("shape", "kernels"), [((3, 1, 64), 0), ((2, 3, 64), 3), ((2, 48), 0)])
+def test_transforms_of_real_signals(tmp_path: Path, shape: tuple[int, ...], kernels: int) -> None:
+    """Lengths that are no powers of two stay products."""
+    length = shape[-1]
+    waves = np.fft.rfft(np.eye(length))
+    b = Builder()
+    x = b.input("x", TensorType(FLOAT32, shape))
+    for name, part in (("real", waves.real), ("imaginary", waves.imag)):
+        b.output(name, b.add(MatMul, x, part.astype(np.float32)))
+    path = tmp_path / "model.tflite"
+    export(b.build(), path)
+    counts = codes(path)
+    assert counts["RFFT2D"] == counts["REAL"] == counts["IMAG"] == (length == 64)
+    assert counts["RESHAPE"] == kernels
+    interpreter = Interpreter(model_content=path.read_bytes())
+    signal = random(*shape)
+    outputs = interpreter.get_signature_runner()(x=signal)
+    expected = np.fft.rfft(signal)
+    np.testing.assert_allclose(outputs["real"], expected.real, atol=1e-4)
+    np.testing.assert_allclose(outputs["imaginary"], expected.imag, atol=1e-4)
