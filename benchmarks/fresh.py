@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,18 +19,33 @@ _ANSWERED = "answered\n"
 """The line that a process writes when it has its first answer."""
 
 
-def run(child: str, *arguments: object) -> Any:
+def run(child: str, *arguments: object, seconds: float | None = None) -> Any:
     """Run a module of `benchmarks.children` in a new interpreter.
+
+    Args:
+        child: the name of the module.
+        arguments: for it.
+        seconds: the time after which it is ended, with the processes that it started.
 
     Returns:
         The JSON document that it prints.
 
     Raises:
         subprocess.CalledProcessError: it fails.
+        subprocess.TimeoutExpired: it takes too long.
     """
     command = [sys.executable, "-m", f"benchmarks.children.{child}", *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout)
+    with subprocess.Popen(
+        command, cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except BaseException:  # an interruption does not reach another session
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return json.loads(output)
 
 
 def seconds_to_answer(command: Sequence[str], **variables: str) -> float:

@@ -11,14 +11,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 import crosschip
 from corpus.entry import Entry
 from corpus.expected import read
 from corpus.judging import difference, flat
 from corpus.reading import inputs_of, is_open
 from crosschip.ir import Array, Operand
+from crosschip.runtime.sessions.session import default_start
 
 _RUNS = 2
 
@@ -83,7 +82,7 @@ def _tried(
 def _zeros(operands: Mapping[str, Operand], inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The state that a first run begins with: the inputs of the model that the file has not."""
     return {
-        name: np.zeros(operand.type.static_shape or (), operand.type.element_type.dtype)
+        name: default_start(name, operand.type, {})
         for name, operand in operands.items()
         if name not in inputs
     }

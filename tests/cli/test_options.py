@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from onnx import helper, parser
 from tests.cli.conftest import Crosschip
+from tests.importers.tflite.test_subgraphs import two_signatures
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Capabilities
@@ -224,6 +225,33 @@ def test_commands_that_compile_take_the_same_options(crosschip: Crosschip, comma
         assert f"--{option} " in help_
     for option in ("config", "partition", "pin", "strict", "cache", "cache-dir", "budget"):
         assert f"--{option} " in help_
+
+
+@pytest.mark.parametrize(
+    ("signature", "result"), [("add", [3, 6]), ("multiply", [3, 12]), (None, [3, 6])]
+)
+def test_a_signature(
+    crosschip: Crosschip, tmp_path: Path, signature: str | None, result: list[float]
+) -> None:
+    path, x = tmp_path / "model.tflite", tmp_path / "x.npy"
+    path.write_bytes(two_signatures())
+    np.save(x, np.array([1, 4], np.float32))
+    option = () if signature is None else ("--signature", signature)
+    shared = (path, *option, "--devices", "reference", "--no-cache", "--input", f"x={x}")
+    outcome = crosschip("run", *shared, "--save", tmp_path, "--json")
+    assert outcome.status == 0, outcome.err
+    [output] = outcome.document["outputs"]
+    np.testing.assert_array_equal(np.load(output["file"]), result)
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "info", "export"])
+def test_a_signature_that_is_missing(crosschip: Crosschip, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(two_signatures())
+    more = ("-o", tmp_path / "model.onnx") if command == "export" else ()
+    outcome = crosschip(command, path, "--signature", "divide", *more)
+    assert outcome.status == 1
+    assert "'divide'; the file's signatures: 'add', 'multiply'" in outcome.err
 
 
 @pytest.mark.parametrize("command", COMPILING)

@@ -21,13 +21,13 @@ from crosschip.ir import Array, Builder, ElementType, If, Model, Operand, Quanti
 from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.joining import Concat, Split, Stack
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
-from crosschip.ops.standard.reduction import ReduceMean
+from crosschip.ops.standard.reduction import ReduceL2, ReduceMean
 from crosschip.ops.standard.resizing import ResizeLinear
 
 FLOAT32 = ElementType.FLOAT32
@@ -202,3 +202,29 @@ def test_branches_are_subgraphs(tmp_path: Path) -> None:
     for chosen, right in ((True, array + array), (False, array * array)):
         result = run(condition=np.array([chosen]), x=array)["y"]
         np.testing.assert_array_equal(result, right)
+
+
+@pytest.mark.parametrize(("shape", "reshapes"), [((3, 1, 64), 0), ((2, 3, 64), 3), ((2, 48), 0)])
+def test_transforms_of_real_signals(tmp_path: Path, shape: tuple[int, ...], reshapes: int) -> None:
+    """Lengths that are no powers of two stay products."""
+    length = shape[-1]
+    waves = np.fft.rfft(np.eye(length))
+    b = Builder()
+    x = b.input("x", TensorType(FLOAT32, shape))
+    parts = [b.add(MatMul, x, part.astype(np.float32)) for part in (waves.real, waves.imag)]
+    norm = b.add(ReduceL2, b.add(Stack, parts=parts, axis=-1), axes=(-1,), keepdim=False)
+    for name, operand in zip(("real", "imaginary", "norm"), (*parts, norm), strict=True):
+        b.output(name, operand)
+    path = tmp_path / "model.tflite"
+    export(b.build(), path)
+    counts = codes(path)
+    assert counts["RFFT2D"] == counts["REAL"] == counts["IMAG"] == (length == 64)
+    assert counts["RESHAPE"] == reshapes
+    assert not counts["SUM"]
+    interpreter = Interpreter(model_content=path.read_bytes())
+    signal = random(*shape)
+    outputs = interpreter.get_signature_runner()(x=signal)
+    expected = np.fft.rfft(signal)
+    np.testing.assert_allclose(outputs["real"], expected.real, atol=1e-4)
+    np.testing.assert_allclose(outputs["imaginary"], expected.imag, atol=1e-4)
+    np.testing.assert_allclose(outputs["norm"], np.abs(expected), atol=1e-4)

@@ -59,6 +59,7 @@ class Compilation(Pictures, Engines):
     """The options for pictures, devices, shapes, placement and cache."""
 
     devices: _options.Devices = "auto"
+    signature: _options.Signature = None
     input: _options.Inputs = None
     shape: _options.Shapes = None
     seed: _options.Seed = 0
@@ -82,7 +83,8 @@ class Compilation(Pictures, Engines):
 
     def _load(self, path: Path) -> Model:
         self._arguments()
-        return crosschip.load(path, budget=_options.budget(self.budget))
+        limits = _options.budget(self.budget)
+        return crosschip.load(path, signature=self.signature, budget=limits)
 
     def inputs(self, model: Model) -> dict[str, Any]:
         """Return the inputs of the options, and random ones for the others."""

@@ -16,7 +16,7 @@ from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.runtime.inputs import random_inputs
 
-MODEL_HELP = "A .pdmodel, a Paddle 3 .json, a .nb, an .onnx, or a folder with one."
+MODEL_HELP = "An .onnx, .tflite, .pt2, .pdmodel, Paddle 3 .json or .nb file, or a folder with one."
 ModelPath = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 
 
@@ -141,6 +141,12 @@ CacheFolder = Annotated[
 ]
 UseCache = Annotated[
     bool, typer.Option("--cache/--no-cache", help="Whether to use the cache of compiled programs.")
+]
+Signature = Annotated[
+    str | None,
+    typer.Option(
+        help="The signature of a .tflite file to load; that of the first subgraph if left out."
+    ),
 ]
 Digest = Annotated[
     str | None, typer.Option(help="The digest that the file must have; see docs/caching.md.")

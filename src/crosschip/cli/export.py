@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import console, document
 from crosschip.exporters import Export, export, exporters
@@ -25,6 +26,7 @@ def command(
             autocompletion=lambda: list(exporters()),
         ),
     ] = None,
+    signature: _options.Signature = None,
     shape: _options.Shapes = None,
     properties: Annotated[
         list[str] | None,
@@ -42,14 +44,15 @@ def command(
     The file is written only if an engine that reads the format computes the same from it, on random
     inputs, as the `reference` device from the model.
     """
+    limits = _options.budget(budget)
     result = export(
-        model,
+        crosschip.load(model, signature=signature, budget=limits),
         output,
         format,
         shapes=_options.shapes(shape),
         properties=_parse_properties(properties),
         verification=verify,
-        budget=_options.budget(budget),
+        budget=limits,
     )
     if as_json:
         document(_as_json(result))

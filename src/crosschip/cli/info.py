@@ -28,6 +28,7 @@ def command(
         Path,
         typer.Argument(help=f"{_options.MODEL_HELP} Or what `crosschip compile` wrote."),
     ],
+    signature: _options.Signature = None,
     shape: _options.Shapes = None,
     budget: _options.Limits = None,
     as_json: _options.Json = False,
@@ -41,7 +42,8 @@ def command(
     if looks_like_shipped_file(model):
         loaded, facts = _read_compiled(model)
     else:
-        loaded, facts = crosschip.load(model, budget=limits), file_metadata(model)
+        loaded = crosschip.load(model, signature=signature, budget=limits)
+        facts = file_metadata(model)
     summary = loaded.summary(shapes)
     if as_json:
         document({"file": str(model), "metadata": facts, **summary.to_json()})

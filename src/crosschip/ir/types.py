@@ -272,6 +272,14 @@ class TensorType:
                 return None
         return cast(tuple[int, ...], self.shape)
 
+    @property
+    def zero(self) -> int:
+        """Return the stored element that represents 0: the zero point if quantized per tensor."""
+        quantization = self.quantization
+        if quantization is None or quantization.axis is not None:
+            return 0
+        return quantization.zero_point[0]
+
     def admits(self, array: Array) -> bool:
         """Return whether an array has the element type, and the shape as far as it is known."""
         if array.dtype != self.element_type.dtype:

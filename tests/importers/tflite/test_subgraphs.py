@@ -21,11 +21,15 @@ from crosschip.ir import Array, InputError
 _CODES = schema.BuiltinOperator
 _TYPES = {
     "float32": schema.TensorType.FLOAT32,
+    "int8": schema.TensorType.INT8,
     "int32": schema.TensorType.INT32,
     "bool": schema.TensorType.BOOL,
     "string": schema.TensorType.STRING,
     "resource": schema.TensorType.RESOURCE,
 }
+
+_ZERO_POINT = -10
+"""That of all tensors in int8."""
 
 
 class File:
@@ -48,6 +52,9 @@ class File:
         tensor = schema.TensorT()
         tensor.type, tensor.shape, tensor.buffer = _TYPES[dtype], list(shape), 0
         tensor.name = f"t{len(self.graph.tensors)}"
+        if dtype == "int8":
+            tensor.quantization = schema.QuantizationParametersT()
+            tensor.quantization.scale, tensor.quantization.zeroPoint = [0.5], [_ZERO_POINT]
         if value is not None:
             buffer = schema.BufferT()
             buffer.data = np.frombuffer(value.tobytes(), np.uint8)
@@ -178,11 +185,11 @@ def test_a_loop_runs_while_its_condition_holds(start: int, device: str) -> None:
     check(loop(), [np.array([start], np.int32), np.array([1, 2], np.float32)], device)
 
 
-def accumulator() -> bytes:
-    """Return a file that adds its input to a variable, which begins with 10 and 20."""
+def accumulator(dtype: str = "float32", start: Sequence[int] = (10, 20)) -> bytes:
+    """Return a file that adds its input to a variable, which begins with two elements."""
     file = File()
     file.subgraph()
-    x, before, after = (file.tensor("float32", [2]) for _ in range(3))
+    x, before, after = (file.tensor(dtype, [2]) for _ in range(3))
     file.interface([x], [after])
     file.add("CALL_ONCE", [], [], options="CallOnceOptions", initSubgraphIndex=1)
     variable = add_handle(file)
@@ -191,7 +198,7 @@ def accumulator() -> bytes:
     file.add("ASSIGN_VARIABLE", [variable, after], [], options="AssignVariableOptions")
     file.subgraph()
     file.interface([], [])
-    first = file.constant([10, 20], "float32")
+    first = file.constant(start, dtype)
     file.add("ASSIGN_VARIABLE", [add_handle(file), first], [], options="AssignVariableOptions")
     return file.content()
 
@@ -207,6 +214,19 @@ def test_variables_are_the_state_of_a_session() -> None:
         for _ in range(3):
             (wanted,) = expected(interpreter, [one])
             np.testing.assert_array_equal(session.run({"t0": one})["t2"], wanted)
+
+
+@pytest.mark.parametrize(("start", "flagged"), [(_ZERO_POINT, False), (0, True)])
+def test_quantized_variables_begin_with_their_zero_point(start: int, flagged: bool) -> None:
+    content, x = accumulator("int8", (start, start)), np.array([-8, 5], np.int8)
+    model = crosschip.load(content)
+    assert ("past.initialized" in model.inputs) == flagged
+    interpreter = litert(content)
+    with crosschip.compile(model, "reference", cache=False) as compiled:
+        session = compiled.session()
+        for _ in range(3):
+            (wanted,) = expected(interpreter, [x])
+            np.testing.assert_array_equal(session.run({"t0": x})["t2"], wanted)
 
 
 def add_handle(file: File) -> int:

@@ -77,8 +77,9 @@ class Variables:
 class State(Variables):
     """The variables of one model.
 
-    A session's state begins with zeros. So, if a variable begins with other values, the state has a
-    flag, false in the first run, which chooses between these values and the past ones.
+    A session's state begins with zeros, a quantized one with its zero point. So, if a variable
+    begins with other values, the state has a flag, false in the first run, which chooses between
+    these values and the past ones.
 
     Args:
         builder: the builder of the model.
@@ -118,10 +119,12 @@ class State(Variables):
         if key not in self._assigned:
             if initial is not None:
                 return initial
-            zeros = np.zeros(type_.static_shape or (), type_.element_type.dtype)
+            zeros = np.full(type_.static_shape or (), type_.zero, type_.element_type.dtype)
             return constant(zeros, key, type_.quantization)
         past = self._declare(key, type_ if initial is None else initial.type)
-        if initial is None or (initial.value is not None and not initial.value.any()):
+        if initial is None or (
+            initial.value is not None and np.all(initial.value == initial.type.zero)
+        ):
             return past
         if self._flag is None:
             self._flag = self._builder.input(

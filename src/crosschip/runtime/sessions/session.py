@@ -335,11 +335,7 @@ def default_start(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> Arr
     if type_.shape is None:
         raise InputError(f"the shape of {name!r} is unknown; pass its first value as start")
     shape = tuple(_size(name, type_, size, sizes) for size in type_.shape)
-    quantization = type_.quantization
-    zero = (
-        0 if quantization is None or quantization.axis is not None else quantization.zero_point[0]
-    )
-    return np.full(shape, zero, type_.element_type.dtype)
+    return np.full(shape, type_.zero, type_.element_type.dtype)
 
 
 def _size(name: str, type_: TensorType, size: Dim, sizes: Mapping[str, Dim]) -> int:

@@ -11,6 +11,7 @@ from crosschip.devices.kits.tflite.means import FuseStoredMeans
 from crosschip.devices.kits.tflite.native import Graph
 from crosschip.devices.kits.tflite.quantized import FuseQuantized, RealConstants, SignedBytes
 from crosschip.devices.kits.tflite.shuffles import RecognizeShuffles
+from crosschip.devices.kits.tflite.transforms import ExpandMagnitudes, RecognizeTransforms
 from crosschip.devices.kits.tflite.transposes import MoveTransposes
 from crosschip.hal import YES, Capabilities, CompileError, Rule, Sizing, Support
 from crosschip.hal.converters import Converters
@@ -136,6 +137,7 @@ _BEFORE: tuple[Pass, ...] = (
     RecognizeShuffles(),
     ComputeInFloat32(),
     FuseStoredMeans(),
+    ExpandMagnitudes(),
     SignedBytes(),
     FuseQuantized(supports),
 )
@@ -145,6 +147,7 @@ _AFTER: tuple[Pass, ...] = (
     RealConstants(),
     FoldConstants(),
     ConvertBranches(),
+    RecognizeTransforms(),
     Convert(images),
     MoveTransposes(),
     CancelTransposes(),

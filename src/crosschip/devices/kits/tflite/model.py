@@ -60,10 +60,23 @@ _OPTIONS: Mapping[str, str] = {
 _WITHOUT_OPTIONS = frozenset(
     {
         *("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "LOGISTIC", "TANH", "ELU", "PRELU"),
-        *("FLOOR", "CEIL", "ROUND", "LOG", "SQRT", "RSQRT", "SIN", "SQUARED_DIFFERENCE"),
+        *(
+            "REAL",
+            "IMAG",
+            "FLOOR",
+            "CEIL",
+            "ROUND",
+            "LOG",
+            "SQRT",
+            "RSQRT",
+            "SIN",
+            "SQUARED_DIFFERENCE",
+        ),
     }
 )
 
+_COMPLEX_OUTPUTS = frozenset({"RFFT2D"})
+"""Operators whose outputs are complex numbers; lowered models declare these as float32."""
 
 _ENUMERATIONS: Mapping[str, type[IntEnum]] = {
     "padding": Padding,
@@ -126,7 +139,7 @@ class _File:
         return tflite.Operator(
             opcode_index=self._code(operation),
             inputs=[tensors.index(operand) for operand in operation.inputs],
-            outputs=[tensors.index(operand) for operand in operation.outputs],
+            outputs=[tensors.output_index(operand, operation) for operand in operation.outputs],
             builtin_options=None if type_ is None else type_(**options),
         )
 
@@ -166,6 +179,13 @@ class _Tensors:
             self._index_of[operand] = len(self.tables)
             self.tables.append(self._table(operand, name))
         return self._index_of[operand]
+
+    def output_index(self, operand: Operand, operation: Native) -> int:
+        """Return the index of an operation's output; add it on first use."""
+        index = self.index(operand)
+        if operation.code in _COMPLEX_OUTPUTS:
+            self.tables[index].type = TensorType.COMPLEX64
+        return index
 
     def _table(self, operand: Operand, name: str) -> tflite.Tensor:
         shape = operand.type.static_shape
