@@ -65,10 +65,27 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
         calls: LiteRT's; the first axis has no known size if there are several.
         devices: in the order of preference.
     """
-    # The reference computes in LiteRT's integers; engines round once.
-    steps = 1 if list(devices) != ["reference"] and case.outputs[0].scale else 0
+    return compare_lists(case, calls, {"": devices})[""]
+
+
+def compare_lists(
+    case: Case, calls: Sequence[Call], lists: Mapping[str, Sequence[str]]
+) -> dict[str, Comparison]:
+    """Load a file once and compare it on each list of devices, as `compare` does."""
     try:
         model = crosschip.load(case.file(dynamic=len(calls) > 1))
+    except crosschip.Error as error:
+        return dict.fromkeys(lists, _failure(error))
+    # The reference computes in LiteRT's integers; engines round once.
+    step = 1 if case.outputs[0].scale else 0
+    return {
+        name: _compare(model, calls, devices, 0 if list(devices) == ["reference"] else step)
+        for name, devices in lists.items()
+    }
+
+
+def _compare(model: Model, calls: Sequence[Call], devices: Sequence[str], steps: int) -> Comparison:
+    try:
         with crosschip.compile(model, devices, cache=False) as compiled:
             for arrays, expected in calls:
                 results = _results(compiled.run(inputs_of(model, arrays)))
@@ -76,11 +93,16 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
                 for wanted, actual in zip(expected, results, strict=True):
                     if reason := _difference(wanted, actual, steps):
                         return Comparison(Verdict.WRONG, reason)
-    except crosschip.UnsupportedError as error:
-        return Comparison(Verdict.REFUSED, str(error))
     except crosschip.Error as error:
-        return Comparison(Verdict.WRONG, f"{type(error).__name__}: {error}")
+        return _failure(error)
     return Comparison(Verdict.RIGHT)
+
+
+def _failure(error: crosschip.Error) -> Comparison:
+    """Return the verdict on a file that is not loaded, compiled or run: right only to refuse."""
+    if isinstance(error, crosschip.UnsupportedError):
+        return Comparison(Verdict.REFUSED, str(error))
+    return Comparison(Verdict.WRONG, f"{type(error).__name__}: {error}")
 
 
 def inputs_of(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from random import Random
@@ -203,6 +206,35 @@ def _declare(model: Any, graph: Any, name: str, tensor: Tensor) -> int:
     return len(graph.tensors) - 1
 
 
+class Worker:
+    """A process that a call may end, and that then is started again."""
+
+    def __init__(self) -> None:
+        self._pool = self._open()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function of a module returns in the process.
+
+        Raises:
+            ChildProcessError: the call ended the process, or took more than a minute.
+        """
+        process = self._pool.submit(os.getpid).result()
+        try:
+            return self._pool.submit(function, *arguments).result(timeout=60)
+        except (BrokenProcessPool, TimeoutError) as error:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            self._pool.shutdown()
+            self._pool = self._open()
+            raise ChildProcessError(f"{function.__name__} ends or blocks the process") from error
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def _open(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, get_context("spawn"))
+
+
 class LiteRT:
     """LiteRT in a process of its own, which some files abort.
 
@@ -210,22 +242,19 @@ class LiteRT:
     """
 
     def __init__(self) -> None:
-        self._pool = self._open()
-
-    def _open(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, get_context("spawn"))
+        self._worker = Worker()
 
     def run(self, case: Case, arrays: Sequence[Array] | None = None) -> list[Array] | str:
         """Return the outputs of a file for its arrays or others, or why LiteRT refuses it."""
         arguments = case.file(), case.arrays() if arrays is None else arrays, case.optimized
         try:
-            return self._pool.submit(_run, *arguments).result(timeout=60)
-        except BrokenProcessPool:
-            self._pool = self._open()
+            outputs: list[Array] | str = self._worker.call(_run, *arguments)
+        except ChildProcessError:
             return "aborts"
+        return outputs
 
     def close(self) -> None:
-        self._pool.shutdown()
+        self._worker.close()
 
 
 def _run(content: bytes, arrays: Sequence[Array], optimized: bool) -> list[Array] | str:
