@@ -17,7 +17,13 @@ from queue import SimpleQueue
 from typing import Annotated
 
 from tests.importers.tflite.all_cases import NAMES
-from tests.importers.tflite.comparison import Call, Comparison, Verdict, compare_lists, litert_calls
+from tests.importers.tflite.comparison import (
+    Call,
+    Comparison,
+    Verdict,
+    compare_lists,
+    litert_calls_of_all,
+)
 from tests.importers.tflite.single_operator import CASES, Draw, LiteRT, Worker
 
 from benchmarks.engines import available
@@ -55,24 +61,42 @@ class Runner:
     def __init__(self) -> None:
         self._litert, self._worker = LiteRT(), Worker()
 
-    def run(self, name: str, seed: int, lists: DeviceLists) -> dict[str, Comparison]:
-        """Compare a file on each list of devices; empty if LiteRT refuses the file."""
-        sizes = 2 if seed % 3 == 2 else 1
-        calls = litert_calls(self._litert, CASES[name](Draw(seed), name), sizes)
-        return self._compare(name, seed, calls, lists) if calls else {}
+    def run(
+        self, name: str, seeds: Sequence[int], lists: DeviceLists
+    ) -> dict[int, dict[str, Comparison]]:
+        """Compare files on each list of devices, by seed; leave out those that LiteRT refuses."""
+        calls_of = self.litert_calls(name, seeds)
+        return self.compare(name, {seed: calls for seed, calls in calls_of.items() if calls}, lists)
 
-    def _compare(
-        self, name: str, seed: int, calls: Sequence[Call], lists: DeviceLists
+    def litert_calls(self, name: str, seeds: Sequence[int]) -> dict[int, list[Call]]:
+        """Return LiteRT's calls of files by seed."""
+        files = [(CASES[name](Draw(seed), name), 2 if seed % 3 == 2 else 1) for seed in seeds]
+        return dict(zip(seeds, litert_calls_of_all(self._litert, files), strict=True))
+
+    def compare(
+        self, name: str, calls_of: Mapping[int, Sequence[Call]], lists: DeviceLists
+    ) -> dict[int, dict[str, Comparison]]:
+        """Compare files with LiteRT's calls; repeat one that ends the process, list by list."""
+        arguments = [(name, seed, calls, lists) for seed, calls in calls_of.items()]
+        results = dict(zip(calls_of, self._worker.map(_compare, arguments), strict=True))
+        for seed, result in results.items():
+            if isinstance(result, ChildProcessError):
+                results[seed] = self._compare_alone(name, seed, calls_of[seed], lists, result)
+        return results
+
+    def _compare_alone(
+        self,
+        name: str,
+        seed: int,
+        calls: Sequence[Call],
+        lists: DeviceLists,
+        error: ChildProcessError,
     ) -> dict[str, Comparison]:
-        """Compare a file on all lists at once, or one by one if the process ends."""
-        try:
-            result: dict[str, Comparison] = self._worker.call(_compare, name, seed, calls, lists)
-        except ChildProcessError as error:
-            if len(lists) == 1:
-                return dict.fromkeys(lists, Comparison(Verdict.WRONG, str(error)))
-            alone = [self._compare(name, seed, calls, {key: lists[key]}) for key in lists]
-            return dict(ChainMap(*alone))
-        return result
+        """Return the verdict of each list of devices on a file that ends their process."""
+        if len(lists) == 1:
+            return dict.fromkeys(lists, Comparison(Verdict.WRONG, str(error)))
+        alone = [self.compare(name, {seed: calls}, {key: lists[key]})[seed] for key in lists]
+        return dict(ChainMap(*alone))
 
     def close(self) -> None:
         self._litert.close()
@@ -94,7 +118,7 @@ def measure(*, quick: bool) -> Iterator[Files]:
     def measure_operator(name: str) -> Files:
         runner = idle.get()
         try:
-            return _row(name, lists, {seed: runner.run(name, seed, lists) for seed in seeds})
+            return _row(name, lists, runner.run(name, seeds, lists))
         finally:
             idle.put(runner)
 
@@ -107,8 +131,7 @@ def measure(*, quick: bool) -> Iterator[Files]:
 def _row(name: str, lists: DeviceLists, results: Mapping[int, Mapping[str, Comparison]]) -> Files:
     """Count the verdicts on the files of an operator, by seed and list."""
     right = {
-        key: sum(each[key].verdict is Verdict.RIGHT for each in results.values() if each)
-        for key in lists
+        key: sum(each[key].verdict is Verdict.RIGHT for each in results.values()) for key in lists
     }
     wrong = [
         f"seed {seed} on {key}: {comparison.reason}"
@@ -116,7 +139,7 @@ def _row(name: str, lists: DeviceLists, results: Mapping[int, Mapping[str, Compa
         for key, comparison in each.items()
         if comparison.verdict is Verdict.WRONG
     ]
-    return Files(name, sum(map(bool, results.values())), right, len(wrong), next(iter(wrong), ""))
+    return Files(name, len(results), right, len(wrong), next(iter(wrong), ""))
 
 
 def _compare(

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
+import ml_dtypes
 import numpy as np
 from tests.importers.tflite.single_operator import Case, LiteRT
 
 import crosschip
 from crosschip.ir import Array, Model
 
-_TOLERANCE = 2e-5
+_TOLERANCE, _LAST_BITS = 2e-5, 2
+"""Of reals: a share, or a number of steps of a narrow type if these are larger."""
 
 
 class Verdict(StrEnum):
@@ -48,12 +51,22 @@ def litert_calls(litert: LiteRT, case: Case, sizes: int) -> list[Call]:
         case: the file.
         sizes: 2 for a second call with one more row, if LiteRT resizes the file.
     """
-    calls: list[Call] = []
-    for arrays in (case.arrays(), case.longer())[:sizes]:
-        outputs = litert.run(case, arrays)
-        if isinstance(outputs, str):
-            break
-        calls.append((arrays, outputs))
+    return litert_calls_of_all(litert, [(case, sizes)])[0]
+
+
+def litert_calls_of_all(litert: LiteRT, files: Sequence[tuple[Case, int]]) -> list[list[Call]]:
+    """Return the same for several files, each with its number of sizes."""
+    runs = [
+        (case, arrays) for case, sizes in files for arrays in (case.arrays(), case.longer())[:sizes]
+    ]
+    outputs = zip(runs, litert.run_all(runs), strict=True)
+    calls: list[list[Call]] = []
+    for _, sizes in files:
+        calls.append([])
+        for (_, arrays), result in list(islice(outputs, sizes)):
+            if isinstance(result, str):
+                break
+            calls[-1].append((arrays, result))
     return calls
 
 
@@ -126,17 +139,22 @@ def _results(outputs: Mapping[str, Array]) -> list[Array]:
 
 
 def _difference(expected: Array, actual: Array, steps: int) -> str:
-    """Return how an output differs from LiteRT's by more than some steps; empty if it does not."""
+    """Return how an output differs from LiteRT's by more than some steps; empty if it does not.
+
+    Reals may differ by some of their last bits, as a share of the largest.
+    """
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return f"{actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
-    if expected.dtype.kind == "f":
-        # LiteRT clamps the results of arithmetic to finite numbers, with any activation.
-        largest = float(np.finfo(expected.dtype).max)
-        clamped = (np.abs(expected) == largest) & np.isinf(actual)
-        expected = np.where(clamped, np.copysign(np.inf, expected), expected)
-        finite = np.abs(expected[np.isfinite(expected)])
-        tolerance = _TOLERANCE * max(1.0, float(finite.max(initial=0.0)))
-        same = np.isclose(actual, expected, _TOLERANCE, tolerance, equal_nan=True)
-    else:
+    if np.issubdtype(expected.dtype, np.integer) or expected.dtype == bool:
         same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= steps
+    else:
+        limits = ml_dtypes.finfo(expected.dtype)
+        tolerance = max(_TOLERANCE, _LAST_BITS * float(limits.eps))
+        wanted, result = expected.astype(np.float64), actual.astype(np.float64)
+        # LiteRT clamps the results of arithmetic to finite numbers, with any activation.
+        clamped = (np.abs(wanted) == float(limits.max)) & np.isinf(result)
+        wanted = np.where(clamped, np.copysign(np.inf, wanted), wanted)
+        finite = np.abs(wanted[np.isfinite(wanted)])
+        absolute = tolerance * max(1.0, float(finite.max(initial=0.0)))
+        same = np.isclose(result, wanted, tolerance, absolute, equal_nan=True)
     return "" if same.all() else f"{actual[~same][:4]} instead of {expected[~same][:4]}"

@@ -212,27 +212,44 @@ class Worker:
     def __init__(self) -> None:
         self._pool = self._open()
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function of a module returns in the process.
+    def map(self, function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return what a function of a module returns for each call, with one message for all.
 
-        Raises:
-            ChildProcessError: the call ended the process, or took more than a minute.
+        Args:
+            function: the function.
+            calls: the arguments of each call.
+
+        Returns:
+            The results, and a `ChildProcessError` for each call that ends or blocks the process.
         """
         process = self._pool.submit(os.getpid).result()
         try:
-            return self._pool.submit(function, *arguments).result(timeout=60)
-        except (BrokenProcessPool, TimeoutError) as error:
+            future = self._pool.submit(_map, function, calls)
+            results: list[Any] = future.result(timeout=_SECONDS * len(calls))
+        except (BrokenProcessPool, TimeoutError):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
             self._pool.shutdown()
             self._pool = self._open()
-            raise ChildProcessError(f"{function.__name__} ends or blocks the process") from error
+            if len(calls) == 1:
+                return [ChildProcessError(f"{function.__name__} ends or blocks the process")]
+            half = len(calls) // 2
+            return [*self.map(function, calls[:half]), *self.map(function, calls[half:])]
+        return results
 
     def close(self) -> None:
         self._pool.shutdown()
 
     def _open(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, get_context("spawn"))
+
+
+_SECONDS = 60.0
+"""The time limit of a call."""
+
+
+def _map(function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> list[Any]:
+    return [function(*arguments) for arguments in calls]
 
 
 class LiteRT:
@@ -246,12 +263,13 @@ class LiteRT:
 
     def run(self, case: Case, arrays: Sequence[Array] | None = None) -> list[Array] | str:
         """Return the outputs of a file for its arrays or others, or why LiteRT refuses it."""
-        arguments = case.file(), case.arrays() if arrays is None else arrays, case.optimized
-        try:
-            outputs: list[Array] | str = self._worker.call(_run, *arguments)
-        except ChildProcessError:
-            return "aborts"
-        return outputs
+        return self.run_all([(case, case.arrays() if arrays is None else arrays)])[0]
+
+    def run_all(self, runs: Sequence[tuple[Case, Sequence[Array]]]) -> list[list[Array] | str]:
+        """Return the same for several files and their arrays."""
+        calls = [(case.file(), arrays, case.optimized) for case, arrays in runs]
+        results = self._worker.map(_run, calls)
+        return ["aborts" if isinstance(each, ChildProcessError) else each for each in results]
 
     def close(self) -> None:
         self._worker.close()
