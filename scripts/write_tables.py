@@ -164,7 +164,9 @@ def _quirk_table() -> str:
 
 def _quirk(record: Quirk) -> tuple[str, ...]:
     settings = [f"{name}={value}" for name, value in record.environment.items()]
-    limits = [f"`{each}`" for each in (record.processor, *settings) if each]
+    limits = [f"`{each}`" for each in (record.processor.lstrip("!"), *settings) if each]
+    if record.processor.startswith("!"):
+        limits[0] = f"without {limits[0]}"
     return (
         f"`{record.name}`",
         ", ".join(f"`{operator}`" for operator in record.operators),

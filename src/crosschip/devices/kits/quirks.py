@@ -90,7 +90,8 @@ class Quirk:
         reproduce: runs the engine without the device, and returns the outputs.
         model: adds operations that hit the quirk to a builder, for a test of the workaround.
         open_sizes: whether all sizes of the inputs are dynamic.
-        processor: the processor feature (as Linux names it) that it needs to occur.
+        processor: the processor feature (as Linux names it) that it needs to occur, or with `!`
+            before it the one that must be missing.
         environment: the environment variables that it needs to occur.
         dies: whether it may end the process.
     """
@@ -156,9 +157,14 @@ class Quirk:
         if isinstance(outcome, NotInstalled):
             return Verdict.NOT_INSTALLED
         if self._matches(outcome, self.right):
-            has_feature = not self.processor or self.processor in processor().split()
-            return Verdict.GONE if has_feature else Verdict.OTHER_PROCESSOR
+            return Verdict.GONE if self.occurs_here else Verdict.OTHER_PROCESSOR
         return Verdict.PRESENT if self._matches(outcome, self.wrong) else Verdict.DIFFERENT
+
+    @property
+    def occurs_here(self) -> bool:
+        """Whether this processor is one of those on which it occurs."""
+        missing, feature = self.processor.startswith("!"), self.processor.removeprefix("!")
+        return not feature or (feature in processor().split()) is not missing
 
     def is_news(self, verdict: Verdict) -> bool:
         """Return whether a verdict contradicts the record."""

@@ -15,7 +15,9 @@ from crosschip.devices.kits.onnx.converters import (
 from crosschip.devices.kits.onnx.lowering.networks import vector_as_matrix
 from crosschip.devices.kits.quirks import Differs, Raises
 from crosschip.devices.onnxruntime import unchecked
+from crosschip.devices.onnxruntime.lowering import with_own_weights
 from crosschip.devices.onnxruntime.quirks.registry import quirk
+from crosschip.ir import Builder, Operand, Quantization
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN
@@ -170,4 +172,30 @@ def product_of_int32() -> str:
         a = DequantizeLinear (x, s, o)
         b = DequantizeLinear (w, s, z)
         y = Gemm (a, b)
+    }"""
+
+
+def _two_products(b: Builder, x: Operand, y: Operand) -> tuple[Operand, ...]:
+    stored = np.array([[4], [127]], np.int8)
+    weight = b.add(Dequantize, b.constant(stored, quantization=Quantization((0.5,))))
+    return b.add(MatMul, x, weight), b.add(MatMul, y, weight)
+
+
+@quirk(
+    MatMul,
+    when="several products read a dequantized weight of int8 with elements beyond 64",
+    what="refuses the model, if products of bytes must not saturate",
+    avoided_by=with_own_weights,
+    processor="!avx512_vnni",
+    inputs=[np.array([[2, 4]], np.float32), np.array([[1, 0]], np.float32)],
+    right=([[258]], [[2]]),
+    wrong=Raises("Attempt to replace the existing tensor"),
+    model=_two_products,
+)
+def shared_weight() -> str:
+    return """g (float[1,2] x, float[1,2] u) => (float[1,1] y, float[1,1] z)
+    <float s = {0.5}, int8 o = {0}, int8[2,1] w = {4, 127}> {
+        a = DequantizeLinear (w, s, o)
+        y = MatMul (x, a)
+        z = MatMul (u, a)
     }"""
