@@ -89,22 +89,46 @@ def compare_lists(
         model = crosschip.load(case.file(dynamic=len(calls) > 1))
     except Exception as error:  # one that is not ours is wrong, too
         return dict.fromkeys(lists, _failure(error))
-    # The reference computes in LiteRT's integers; engines round once.
-    step = 1 if case.outputs[0].scale else 0
+    exact, rounded = _Latitude(0, ()), _Latitude.of_engines(case)
     return {
-        name: _compare(model, calls, devices, 0 if list(devices) == ["reference"] else step)
+        name: _compare(model, calls, devices, exact if list(devices) == ["reference"] else rounded)
         for name, devices in lists.items()
     }
 
 
-def _compare(model: Model, calls: Sequence[Call], devices: Sequence[str], steps: int) -> Comparison:
+@dataclass(frozen=True, slots=True)
+class _Latitude:
+    """How the results of a device may differ from LiteRT's.
+
+    Attributes:
+        steps: by how many steps quantized ones may.
+        bounds: what NaN may become in a fused activation, as the definition of CLIP says.
+    """
+
+    steps: int
+    bounds: Sequence[float]
+
+    @classmethod
+    def of_engines(cls, case: Case) -> _Latitude:
+        """Return what engines may do, which round once."""
+        activation = getattr(case.options, "fusedActivationFunction", 0)
+        return cls(1 if case.outputs[0].scale else 0, _BOUNDS.get(activation, ()))
+
+
+_BOUNDS: Mapping[int, Sequence[float]] = {1: (0,), 2: (-1, 1), 3: (0, 6)}
+"""The bounds of RELU, RELU_N1_TO_1 and RELU6, by their codes."""
+
+
+def _compare(
+    model: Model, calls: Sequence[Call], devices: Sequence[str], latitude: _Latitude
+) -> Comparison:
     try:
         with crosschip.compile(model, devices, cache=False) as compiled:
             for arrays, expected in calls:
                 results = _results(compiled.run(inputs_of(model, arrays)))
                 assert len(results) == len(expected)
                 for wanted, actual in zip(expected, results, strict=True):
-                    if reason := _difference(wanted, actual, steps):
+                    if reason := _difference(wanted, actual, latitude):
                         return Comparison(Verdict.WRONG, reason)
     except Exception as error:
         return _failure(error)
@@ -138,15 +162,15 @@ def _results(outputs: Mapping[str, Array]) -> list[Array]:
     return [value for name, value in outputs.items() if not name.startswith("present.")]
 
 
-def _difference(expected: Array, actual: Array, steps: int) -> str:
-    """Return how an output differs from LiteRT's by more than some steps; empty if it does not.
+def _difference(expected: Array, actual: Array, latitude: _Latitude) -> str:
+    """Return how an output differs from LiteRT's beyond a latitude; empty if it does not.
 
     Reals may differ by some of their last bits, as a share of the largest.
     """
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return f"{actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
     if np.issubdtype(expected.dtype, np.integer) or expected.dtype == bool:
-        same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= steps
+        same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= latitude.steps
     else:
         limits = ml_dtypes.finfo(expected.dtype)
         tolerance = max(_TOLERANCE, _LAST_BITS * float(limits.eps))
@@ -157,4 +181,5 @@ def _difference(expected: Array, actual: Array, steps: int) -> str:
         finite = np.abs(wanted[np.isfinite(wanted)])
         absolute = tolerance * max(1.0, float(finite.max(initial=0.0)))
         same = np.isclose(result, wanted, tolerance, absolute, equal_nan=True)
+        same |= np.isnan(wanted) & np.isin(result, latitude.bounds)
     return "" if same.all() else f"{actual[~same][:4]} instead of {expected[~same][:4]}"
