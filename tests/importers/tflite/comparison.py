@@ -172,7 +172,7 @@ def _difference(expected: Array, actual: Array, latitude: _Latitude) -> str:
     if np.issubdtype(expected.dtype, np.integer) or expected.dtype == bool:
         same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= latitude.steps
     else:
-        limits = ml_dtypes.finfo(expected.dtype)
+        limits = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]
         tolerance = max(_TOLERANCE, _LAST_BITS * float(limits.eps))
         wanted, result = expected.astype(np.float64), actual.astype(np.float64)
         # LiteRT clamps the results of arithmetic to finite numbers, with any activation.
