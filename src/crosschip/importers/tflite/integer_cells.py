@@ -190,8 +190,8 @@ def integer_lstm_cell(
 ) -> IntegerLstmCell | None:
     """Return the cell of an operator on integers with a cell state of 16 bits.
 
-    `None` for one on reals, or with another cell state, or whose weights are computed when the
-    model runs.
+    `None` for one on reals, or with another cell state, or whose gates have 8 bits (then it has 12
+    intermediate tensors), or whose weights are computed when the model runs.
     """
     gates = [gate for number, gate in enumerate(GATES, 1) if node.optional(number) is not None]
     indices = [GATES.index(gate) for gate in gates]
@@ -201,7 +201,7 @@ def integer_lstm_cell(
     if not (
         node[0].type.quantization is not None
         and node[19].type.element_type is ElementType.INT16
-        and len(node.intermediates) > _PRODUCT
+        and len(node.intermediates) == _PRODUCT + 1
         and all(node[index].is_constant for index in used)
     ):
         return None
