@@ -71,11 +71,11 @@ def _converted(array: Array, dtype: str) -> Array:
         return np.not_equal(array, 0)
     if dtype == "bfloat16":
         return array.astype(ml_dtypes.bfloat16)
-    if dtype.startswith("float"):
-        with np.errstate(over="ignore"):  # states of random generators exceed float16
+    with np.errstate(over="ignore", invalid="ignore"):  # states of random generators are large
+        if dtype.startswith("float"):
             return array.astype(dtype)
-    whole = np.round(np.nan_to_num(array.astype(np.float64), posinf=5, neginf=-5))
-    return np.abs(whole).astype(dtype) if dtype.startswith("u") else whole.astype(dtype)
+        whole = np.round(np.nan_to_num(array.astype(np.float64), posinf=5, neginf=-5))
+        return np.abs(whole).astype(dtype) if dtype.startswith("u") else whole.astype(dtype)
 
 
 def with_type(case: Case, dtype: str) -> Case | None:
