@@ -117,6 +117,22 @@ def test_borders_of_images_are_not_left_out(check: Checker) -> None:
     check(build, (1, 2, 6, 5), rankless_too=False)
 
 
+def test_int32_of_many_channels(check: Checker) -> None:
+    """Their parameters are long enough to be external constants, each of which must be read."""
+    scale = tuple(np.linspace(0.1, 0.9, 300).tolist())
+    stored = np.arange(600, dtype=np.int32).reshape(2, 300)
+
+    def build(b: Builder, x: Operand) -> Operand:
+        quantization = Quantization(scale, axis=1)
+        return b.add(Add, x, b.add(Dequantize, b.constant(stored, quantization=quantization)))
+
+    check(build, (2, 300), rankless_too=False)
+    typing = lambda _, array: TensorType(  # noqa: E731
+        ElementType.INT32, array.shape, Quantization(scale, axis=1)
+    )
+    check.typed(lambda b, x: b.add(Dequantize, x), stored, typing=typing)
+
+
 def test_an_int32_with_a_zero_point_is_declined(check: Checker) -> None:
     stored = np.zeros(3, np.int32)
     typing = lambda _, array: TensorType(ElementType.INT32, array.shape, Quantization((0.1,), (5,)))  # noqa: E731

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
+import ml_dtypes
 import numpy as np
 from tests.importers.tflite.single_operator import Case, LiteRT
 
 import crosschip
 from crosschip.ir import Array, Model
 
-_TOLERANCE = 2e-5
+_TOLERANCE, _LAST_BITS = 2e-5, 2
+"""Of reals: a share, or a number of steps of a narrow type if these are larger."""
 
 
 class Verdict(StrEnum):
@@ -48,12 +51,22 @@ def litert_calls(litert: LiteRT, case: Case, sizes: int) -> list[Call]:
         case: the file.
         sizes: 2 for a second call with one more row, if LiteRT resizes the file.
     """
-    calls: list[Call] = []
-    for arrays in (case.arrays(), case.longer())[:sizes]:
-        outputs = litert.run(case, arrays)
-        if isinstance(outputs, str):
-            break
-        calls.append((arrays, outputs))
+    return litert_calls_of_all(litert, [(case, sizes)])[0]
+
+
+def litert_calls_of_all(litert: LiteRT, files: Sequence[tuple[Case, int]]) -> list[list[Call]]:
+    """Return the same for several files, each with its number of sizes."""
+    runs = [
+        (case, arrays) for case, sizes in files for arrays in (case.arrays(), case.longer())[:sizes]
+    ]
+    outputs = zip(runs, litert.run_all(runs), strict=True)
+    calls: list[list[Call]] = []
+    for _, sizes in files:
+        calls.append([])
+        for (_, arrays), result in list(islice(outputs, sizes)):
+            if isinstance(result, str):
+                break
+            calls[-1].append((arrays, result))
     return calls
 
 
@@ -65,22 +78,68 @@ def compare(case: Case, calls: Sequence[Call], devices: Sequence[str]) -> Compar
         calls: LiteRT's; the first axis has no known size if there are several.
         devices: in the order of preference.
     """
-    # The reference computes in LiteRT's integers; engines round once.
-    steps = 1 if list(devices) != ["reference"] and case.outputs[0].scale else 0
+    return compare_lists(case, calls, {"": devices})[""]
+
+
+def compare_lists(
+    case: Case, calls: Sequence[Call], lists: Mapping[str, Sequence[str]]
+) -> dict[str, Comparison]:
+    """Load a file once and compare it on each list of devices, as `compare` does."""
     try:
         model = crosschip.load(case.file(dynamic=len(calls) > 1))
+    except Exception as error:  # one that is not ours is wrong, too
+        return dict.fromkeys(lists, _failure(error))
+    exact, rounded = _Latitude(0, ()), _Latitude.of_engines(case)
+    return {
+        name: _compare(model, calls, devices, exact if list(devices) == ["reference"] else rounded)
+        for name, devices in lists.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Latitude:
+    """How the results of a device may differ from LiteRT's.
+
+    Attributes:
+        steps: by how many steps quantized ones may.
+        bounds: what NaN may become in a fused activation, as the definition of CLIP says.
+    """
+
+    steps: int
+    bounds: Sequence[float]
+
+    @classmethod
+    def of_engines(cls, case: Case) -> _Latitude:
+        """Return what engines may do, which round once."""
+        activation = getattr(case.options, "fusedActivationFunction", 0)
+        return cls(1 if case.outputs[0].scale else 0, _BOUNDS.get(activation, ()))
+
+
+_BOUNDS: Mapping[int, Sequence[float]] = {1: (0,), 2: (-1, 1), 3: (0, 6)}
+"""The bounds of RELU, RELU_N1_TO_1 and RELU6, by their codes."""
+
+
+def _compare(
+    model: Model, calls: Sequence[Call], devices: Sequence[str], latitude: _Latitude
+) -> Comparison:
+    try:
         with crosschip.compile(model, devices, cache=False) as compiled:
             for arrays, expected in calls:
                 results = _results(compiled.run(inputs_of(model, arrays)))
                 assert len(results) == len(expected)
                 for wanted, actual in zip(expected, results, strict=True):
-                    if reason := _difference(wanted, actual, steps):
+                    if reason := _difference(wanted, actual, latitude):
                         return Comparison(Verdict.WRONG, reason)
-    except crosschip.UnsupportedError as error:
-        return Comparison(Verdict.REFUSED, str(error))
-    except crosschip.Error as error:
-        return Comparison(Verdict.WRONG, f"{type(error).__name__}: {error}")
+    except Exception as error:
+        return _failure(error)
     return Comparison(Verdict.RIGHT)
+
+
+def _failure(error: Exception) -> Comparison:
+    """Return the verdict on a file that is not loaded, compiled or run."""
+    if isinstance(error, crosschip.UnsupportedError):
+        return Comparison(Verdict.REFUSED, str(error))
+    return Comparison(Verdict.WRONG, f"{type(error).__name__}: {error}")
 
 
 def inputs_of(model: Model, arrays: Sequence[Array]) -> dict[str, Array]:
@@ -103,18 +162,24 @@ def _results(outputs: Mapping[str, Array]) -> list[Array]:
     return [value for name, value in outputs.items() if not name.startswith("present.")]
 
 
-def _difference(expected: Array, actual: Array, steps: int) -> str:
-    """Return how an output differs from LiteRT's by more than some steps; empty if it does not."""
+def _difference(expected: Array, actual: Array, latitude: _Latitude) -> str:
+    """Return how an output differs from LiteRT's beyond a latitude; empty if it does not.
+
+    Reals may differ by some of their last bits, as a share of the largest.
+    """
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return f"{actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
-    if expected.dtype.kind == "f":
-        # LiteRT clamps the results of arithmetic to finite numbers, with any activation.
-        largest = float(np.finfo(expected.dtype).max)
-        clamped = (np.abs(expected) == largest) & np.isinf(actual)
-        expected = np.where(clamped, np.copysign(np.inf, expected), expected)
-        finite = np.abs(expected[np.isfinite(expected)])
-        tolerance = _TOLERANCE * max(1.0, float(finite.max(initial=0.0)))
-        same = np.isclose(actual, expected, _TOLERANCE, tolerance, equal_nan=True)
+    if np.issubdtype(expected.dtype, np.integer) or expected.dtype == bool:
+        same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= latitude.steps
     else:
-        same = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) <= steps
+        limits = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]
+        tolerance = max(_TOLERANCE, _LAST_BITS * float(limits.eps))
+        wanted, result = expected.astype(np.float64), actual.astype(np.float64)
+        # LiteRT clamps the results of arithmetic to finite numbers, with any activation.
+        clamped = (np.abs(wanted) == float(limits.max)) & np.isinf(result)
+        wanted = np.where(clamped, np.copysign(np.inf, wanted), wanted)
+        finite = np.abs(wanted[np.isfinite(wanted)])
+        absolute = tolerance * max(1.0, float(finite.max(initial=0.0)))
+        same = np.isclose(result, wanted, tolerance, absolute, equal_nan=True)
+        same |= np.isnan(wanted) & np.isin(result, latitude.bounds)
     return "" if same.all() else f"{actual[~same][:4]} instead of {expected[~same][:4]}"

@@ -303,15 +303,20 @@ def quantized_lstm(draw: Draw, key: str) -> Case:
             draw.quantized(shape, "int8"), scale=input.scale, zero_point=input.zero_point
         )
 
+    intermediates = [product] * 5
+    if draw.chance(0.3):
+        inputs[20:24] = gates(peephole)
+        intermediates[:4] = [draw.output("int16") for _ in range(4)]
+
     def patch(model: Any) -> None:
-        """Add the intermediate tensors, of which only the last has a meaning."""
+        """Add the intermediate tensors; without layer normalization, only the last is used."""
         graph = model.subgraphs[0]
-        for number in range(5):
+        for number, intermediate in enumerate(intermediates):
             tensor = schema.TensorT()
             tensor.name, tensor.type, tensor.shape = f"intermediate{number}", 9, []
             tensor.quantization = schema.QuantizationParametersT()
-            tensor.quantization.scale = list(product.scale)
-            tensor.quantization.zeroPoint = list(product.zero_point)
+            tensor.quantization.scale = list(intermediate.scale)
+            tensor.quantization.zeroPoint = list(intermediate.zero_point)
             graph.tensors.append(tensor)
         count = len(graph.tensors)
         graph.operators[0].intermediates = list(range(count - 5, count))

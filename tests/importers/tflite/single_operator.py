@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from random import Random
@@ -203,6 +206,52 @@ def _declare(model: Any, graph: Any, name: str, tensor: Tensor) -> int:
     return len(graph.tensors) - 1
 
 
+class Worker:
+    """A process that a call may end, and that then is started again."""
+
+    def __init__(self) -> None:
+        self._pool = self._open()
+
+    def map(self, function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return what a function of a module returns for each call, with one message for all.
+
+        Args:
+            function: the function.
+            calls: the arguments of each call.
+
+        Returns:
+            The results, and a `ChildProcessError` for each call that ends or blocks the process.
+        """
+        process = self._pool.submit(os.getpid).result()
+        try:
+            future = self._pool.submit(_map, function, calls)
+            results: list[Any] = future.result(timeout=_SECONDS * len(calls))
+        except (BrokenProcessPool, TimeoutError):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            self._pool.shutdown()
+            self._pool = self._open()
+            if len(calls) == 1:
+                return [ChildProcessError(f"{function.__name__} ends or blocks the process")]
+            half = len(calls) // 2
+            return [*self.map(function, calls[:half]), *self.map(function, calls[half:])]
+        return results
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def _open(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, get_context("spawn"))
+
+
+_SECONDS = 60.0
+"""The time limit of a call."""
+
+
+def _map(function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> list[Any]:
+    return [function(*arguments) for arguments in calls]
+
+
 class LiteRT:
     """LiteRT in a process of its own, which some files abort.
 
@@ -210,22 +259,20 @@ class LiteRT:
     """
 
     def __init__(self) -> None:
-        self._pool = self._open()
-
-    def _open(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, get_context("spawn"))
+        self._worker = Worker()
 
     def run(self, case: Case, arrays: Sequence[Array] | None = None) -> list[Array] | str:
         """Return the outputs of a file for its arrays or others, or why LiteRT refuses it."""
-        arguments = case.file(), case.arrays() if arrays is None else arrays, case.optimized
-        try:
-            return self._pool.submit(_run, *arguments).result(timeout=60)
-        except BrokenProcessPool:
-            self._pool = self._open()
-            return "aborts"
+        return self.run_all([(case, case.arrays() if arrays is None else arrays)])[0]
+
+    def run_all(self, runs: Sequence[tuple[Case, Sequence[Array]]]) -> list[list[Array] | str]:
+        """Return the same for several files and their arrays."""
+        calls = [(case.file(), arrays, case.optimized) for case, arrays in runs]
+        results = self._worker.map(_run, calls)
+        return ["aborts" if isinstance(each, ChildProcessError) else each for each in results]
 
     def close(self) -> None:
-        self._pool.shutdown()
+        self._worker.close()
 
 
 def _run(content: bytes, arrays: Sequence[Array], optimized: bool) -> list[Array] | str:

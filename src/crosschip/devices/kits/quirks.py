@@ -158,11 +158,12 @@ class Quirk:
         if isinstance(outcome, NotInstalled):
             return Verdict.NOT_INSTALLED
         if self._matches(outcome, self.right):
-            return Verdict.GONE if self.occurs_here() else Verdict.OTHER_PROCESSOR
+            return Verdict.GONE if self.occurs_here else Verdict.OTHER_PROCESSOR
         return Verdict.PRESENT if self._matches(outcome, self.wrong) else Verdict.DIFFERENT
 
+    @property
     def occurs_here(self) -> bool:
-        """Return whether this processor has the features with which it occurs."""
+        """Whether this processor is one of those on which it occurs."""
         features = processor().split()
         has_feature = not self.processor or self.processor in features
         return has_feature and set(self.without).isdisjoint(features)

@@ -24,7 +24,7 @@ from crosschip.devices.onnxruntime.embedding import (
     survives_writing,
     types_in,
 )
-from crosschip.devices.onnxruntime.lowering import lower
+from crosschip.devices.onnxruntime.lowering import lower, with_own_weights
 from crosschip.devices.onnxruntime.precision import has_bytes, multiplies_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
 from crosschip.devices.onnxruntime.providers import Provider
@@ -86,6 +86,8 @@ def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
     opset, types = _opset(payloads), types_in(payloads)
     graph = Graph(model.inputs.values(), opset=opset, types=types, branches=True)
     lowered = lower(model)
+    if _is_precise(model, payloads):
+        lowered = with_own_weights(lowered)
     originals = sources(model, lowered)
     for operation in lowered.operations:
         if isinstance(operation, Extension):

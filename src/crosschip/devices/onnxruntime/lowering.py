@@ -1,4 +1,4 @@
-"""Rewrites to forms that ONNX Runtime computes faster, or exactly on this processor."""
+"""Rewrites to forms that ONNX Runtime computes faster, exactly on this processor, or at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.devices.onnxruntime.precision import saturates
-from crosschip.ir import Builder, ElementType, Model, Operand, Operation
+from crosschip.ir import Builder, ElementType, Model, Operand, Operation, constant
 from crosschip.ops.definition.spatial import build_planar
 from crosschip.ops.standard.activation import HardSigmoid, LeakyRelu, Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add
@@ -23,7 +23,9 @@ from crosschip.ops.standard.integers import (
     MatMulInteger,
 )
 from crosschip.ops.standard.layout import Transpose
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.passes import CancelTransposes
+from crosschip.passes.remove_unused import RemoveUnused
 from crosschip.passes.rewrite_operations import RewriteOperations, rebuild
 
 _CHANNELS = (3, 4)
@@ -141,3 +143,51 @@ def lower(model: Model) -> Model:
         model = rewrite.rewrite(model)
     transposed = _IN_ROWS.rewrite(model)
     return model if transposed is model else CancelTransposes().rewrite(transposed)
+
+
+def with_own_weights(model: Model) -> Model:
+    """Return a model whose operations share no int8 weights: each has a copy of its own.
+
+    A dequantized weight that several read is dequantized for each. Avoids quirk `shared-weight`.
+    """
+    dequantized = {
+        operation.outputs[0]: operation
+        for operation in model.operations
+        if isinstance(operation, Dequantize) and _is_weight(operation.input)
+    }
+    weights = [operand for operand in model.constants if _is_weight(operand)]
+    shared = {each for each in (*weights, *dequantized) if model.uses[each] > 1}
+    if not shared:
+        return model
+    operations: list[Operation] = []
+    for operation in model.operations:
+        inputs = list(operation.inputs)
+        for index, operand in enumerate(operation.inputs):
+            if operand in shared and operand in dequantized:
+                copy = _own(dequantized[operand], f"{operation.name}.weight_{index}")
+                operations.append(copy)
+                inputs[index] = copy.outputs[0]
+            elif operand is not None and operand in shared:
+                inputs[index] = _copied(operand)
+        is_changed = not shared.isdisjoint(operation.inputs)
+        operations.append(operation.with_inputs(tuple(inputs)) if is_changed else operation)
+    return RemoveUnused().rewrite(Model(model.name, model.inputs, operations, model.outputs))
+
+
+def _is_weight(operand: Operand) -> bool:
+    """Return whether an operand is a constant of quantized int8."""
+    is_quantized = operand.type.quantization is not None
+    return is_quantized and operand.is_constant and operand.type.element_type is ElementType.INT8
+
+
+def _own(operation: Dequantize, name: str) -> Dequantize:
+    """Return another dequantization of a copy of a weight."""
+    (output,) = operation.outputs
+    copies = (Operand(output.name, output.type),)
+    return operation.with_inputs((_copied(operation.input),), copies).with_name(name)
+
+
+def _copied(operand: Operand) -> Operand:
+    """Return another constant with the same elements in memory."""
+    assert operand.value is not None, "weights are constants"
+    return constant(operand.value, operand.name, operand.type.quantization)

@@ -25,6 +25,7 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.joining import Split
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import FullyConnected
+from crosschip.ops.standard.normalization import LayerNormalization
 from crosschip.ops.standard.quantization import Quantize, Reinterpret, parameters
 
 _GATE, _UNIT = (Quantization((2.0**-bits,), arithmetic=Arithmetic.FIXED_POINT) for bits in (12, 15))
@@ -46,15 +47,46 @@ def quantization_of(operand: Operand) -> Quantization:
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerLstmCell:
-    """A cell of long short-term memory on integers, without layer normalization.
+class GateSums:
+    """The weighted sums of gates with one scale: all gates, or one before layer normalization.
 
     Attributes:
-        gates: the gates; without `input`, that gate is one minus the forget gate.
-        weight: the weights of the input for all gates, [gates * cells, size].
-        bias: the bias of all gates.
-        recurrent: the weights of the hidden state for all gates, [gates * cells, outputs].
+        gates: the gates.
+        weight: the weights of the input, [gates * cells, size].
+        bias: the bias; `None` before layer normalization, which adds it.
+        recurrent: the weights of the hidden state, [gates * cells, outputs].
+        quantization: that of the sums.
+    """
+
+    gates: Sequence[str]
+    weight: Operand
+    bias: Operand | None
+    recurrent: Operand
+    quantization: Quantization
+
+    def of_inputs(self, b: Node | Builder, rows: Operand) -> Operand:
+        """Return the products of input rows in int32, plus the bias: [rows, gates * cells]."""
+        sums = b.add(FullyConnected, rows, self.weight, self.bias, quantization=self.quantization)
+        return _saturate(b, sums)
+
+    def by_gate(self, b: Node | Builder, sums: Operand, hidden: Operand) -> dict[str, Operand]:
+        """Add the products of the hidden state in int32 to the sums of an input."""
+        products = b.add(FullyConnected, hidden, self.recurrent, quantization=self.quantization)
+        total = _saturate(b, b.add(Add, products, sums, quantization=self.quantization))
+        sizes = (size_of(self.weight, 0) // len(self.gates),) * len(self.gates)
+        return dict(zip(self.gates, b.add_all(Split, total, 1, sizes), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerLstmCell:
+    """A cell of long short-term memory on integers.
+
+    Attributes:
+        sums: the weighted sums of all gates; without `input`, that gate is one minus the forget
+            gate.
         peepholes: the weights of the cell state by gate, [cells, 1, 1, 1]; may be empty.
+        normalization: the coefficients of layer normalization and the bias that follows it by
+            gate, [cells] each; may be empty.
         product: the quantization of the output gate times the cell's activation.
         projection: the weights that project this product; `None` without projection.
         projection_bias: the bias of the projection.
@@ -62,34 +94,29 @@ class IntegerLstmCell:
         projection_clip: the bound of the integers of the projection; 0 for none.
     """
 
-    gates: Sequence[str]
-    weight: Operand
-    bias: Operand
-    recurrent: Operand
+    sums: Sequence[GateSums]
     peepholes: Mapping[str, Operand]
+    normalization: Mapping[str, tuple[Operand, Operand]]
     product: Quantization
     projection: Operand | None
     projection_bias: Operand | None
     cell_clip: float
     projection_clip: int
 
-    def input_sums(self, b: Node | Builder, rows: Operand) -> Operand:
-        """Return the products of input rows with the weights, plus the bias: [rows, sums]."""
+    def input_sums(self, b: Node | Builder, rows: Operand) -> list[Operand]:
+        """Return the weighted sums of input rows, which `step` takes."""
         wide = convert(b, rows, ElementType.INT32)
-        sums = b.add(FullyConnected, wide, self.weight, self.bias, quantization=_GATE)
-        return _saturate(b, sums)
+        return [sums.of_inputs(b, wide) for sums in self.sums]
 
     def step(
         self, b: Node | Builder, inputs: Sequence[Operand], states: Sequence[Operand]
     ) -> list[Operand]:
         """Return the hidden and the cell state after a time step, from the sums of its input."""
-        (sums,), (hidden, cell) = inputs, states
+        hidden, cell = states
         wide = convert(b, hidden, ElementType.INT32)
-        products = b.add(FullyConnected, wide, self.recurrent, quantization=_GATE)
-        total = _saturate(b, b.add(Add, products, sums, quantization=_GATE))
-        sizes = (size_of(self.weight, 0) // len(self.gates),) * len(self.gates)
-        parts = b.add_all(Split, total, 1, sizes)
-        sums_of = dict(zip(self.gates, parts, strict=True))
+        sums_of: dict[str, Operand] = {}
+        for sums, part in zip(self.sums, inputs, strict=True):
+            sums_of |= sums.by_gate(b, part, wide)
         forget = self._gate(b, "forget", sums_of, cell)
         one = b.constant(np.array(32767, np.int32), quantization=_UNIT)
         entrance = (
@@ -97,7 +124,7 @@ class IntegerLstmCell:
             if "input" in sums_of
             else b.add(Sub, one, forget, quantization=_UNIT)
         )
-        update = b.add(Tanh, sums_of["cell"], quantization=_UNIT)
+        update = b.add(Tanh, self._normalized(b, "cell", sums_of["cell"]), quantization=_UNIT)
         scale = quantization_of(cell)
         old = b.add(Mul, forget, cell, quantization=scale)
         new = b.add(Mul, entrance, update, quantization=scale)
@@ -114,13 +141,21 @@ class IntegerLstmCell:
     ) -> Operand:
         total = sums[gate]
         if gate in self.peepholes:
-            weight = self.peepholes[gate]
+            weight, quantization = self.peepholes[gate], quantization_of(total)
             size = size_of(weight, 0)
             pixels = b.add(Reshape, convert(b, cell, ElementType.INT32), (-1, size, 1, 1))
-            product = b.add(Conv2D, pixels, weight, group=size, quantization=_GATE)
+            product = b.add(Conv2D, pixels, weight, group=size, quantization=quantization)
             product = b.add(Reshape, product, (-1, size))
-            total = _saturate(b, b.add(Add, product, total, quantization=_GATE))
-        return b.add(Sigmoid, total, quantization=_UNIT)
+            total = _saturate(b, b.add(Add, product, total, quantization=quantization))
+        return b.add(Sigmoid, self._normalized(b, gate, total), quantization=_UNIT)
+
+    def _normalized(self, b: Node | Builder, gate: str, sums: Operand) -> Operand:
+        """Apply layer normalization to the sums of a gate, if the cell has it."""
+        if gate not in self.normalization:
+            return sums
+        scale, bias = self.normalization[gate]
+        normal = b.add(LayerNormalization, sums, scale, bias, epsilon=0.0, quantization=_GATE)
+        return _saturate(b, normal)
 
     def _output(self, b: Node | Builder, product: Operand, state: Quantization) -> Operand:
         """Return the hidden state from the product of the output gate and the cell."""
@@ -155,40 +190,41 @@ def integer_lstm_cell(
 ) -> IntegerLstmCell | None:
     """Return the cell of an operator on integers with a cell state of 16 bits.
 
-    `None` for one on reals, with layer normalization or another cell state, or whose weights are
-    computed when the model runs.
+    `None` for one on reals, or with another cell state, or whose gates have 8 bits (then it has 12
+    intermediate tensors), or whose weights are computed when the model runs.
     """
     gates = [gate for number, gate in enumerate(GATES, 1) if node.optional(number) is not None]
     indices = [GATES.index(gate) for gate in gates]
-    used = [start + index for start in (1, 5, 12) for index in indices]
+    has_normalization = node.optional(_NORMALIZATION + 1) is not None
+    starts = (1, 5, 12, _NORMALIZATION) if has_normalization else (1, 5, 12)
+    used = [start + index for start in starts for index in indices]
     if not (
         node[0].type.quantization is not None
         and node[19].type.element_type is ElementType.INT16
-        and len(node.intermediates) > _PRODUCT
-        and not any(node.optional(index) for index in range(20, 24))
+        and len(node.intermediates) == _PRODUCT + 1
         and all(node[index].is_constant for index in used)
     ):
         return None
     hidden, cell = quantization_of(node[18]), quantization_of(node[19])
-    product = node.intermediates[_PRODUCT].quantization
-    assert product is not None, "LiteRT's kernel demands it"
+    product = _intermediate(node, _PRODUCT)
     projection, bias = node.optional(16), node.optional(17)
     if projection is not None:
         # LiteRT multiplies as if the sign of this zero point were the other.
         product = replace(product, zero_point=(-product.zero_point[0],))
-    weight = _stacked(node, [1 + index for index in indices])
-    recurrent = _stacked(node, [5 + index for index in indices])
-    biases = np.concatenate([node.value(12 + index, "a bias") for index in indices])
     return IntegerLstmCell(
-        gates=gates,
-        weight=weight,
-        bias=_bias(node, biases, quantization_of(node[0]), weight),
-        recurrent=recurrent,
+        sums=(
+            [_normalized_sums(node, gate) for gate in gates]
+            if has_normalization
+            else [_sums(node, gates)]
+        ),
         peepholes={
             gate: node.add(Reshape, node[index], (-1, 1, 1, 1))
             for gate, index in _PEEPHOLES.items()
             if gate in gates and node.optional(index) is not None
         },
+        normalization=(
+            {gate: _normalization(node, gate) for gate in gates} if has_normalization else {}
+        ),
         product=product,
         projection=projection,
         projection_bias=(
@@ -201,8 +237,52 @@ def integer_lstm_cell(
     )
 
 
+def _sums(node: Node, gates: Sequence[str]) -> GateSums:
+    """Return the sums of all gates, without layer normalization."""
+    indices = [GATES.index(gate) for gate in gates]
+    weight = _stacked(node, [1 + index for index in indices])
+    biases = np.concatenate([node.value(12 + index, "a bias") for index in indices])
+    return GateSums(
+        gates,
+        weight,
+        _bias(node, biases, quantization_of(node[0]), weight),
+        _stacked(node, [5 + index for index in indices]),
+        _GATE,
+    )
+
+
+def _normalized_sums(node: Node, gate: str) -> GateSums:
+    """Return the sums of a gate before layer normalization."""
+    index = GATES.index(gate)
+    scale = _intermediate(node, index).scale
+    weight, recurrent = _stacked(node, [1 + index]), _stacked(node, [5 + index])
+    quantization = Quantization(scale, arithmetic=Arithmetic.FIXED_POINT)
+    return GateSums([gate], weight, None, recurrent, quantization)
+
+
+def _normalization(node: Node, gate: str) -> tuple[Operand, Operand]:
+    """Return the coefficients of layer normalization and the bias, in a 1024th of their scale."""
+    index = GATES.index(gate)
+    (scale,) = quantization_of(node[_NORMALIZATION + index]).scale
+    integers = (node.value(start + index, "a normalization") for start in (_NORMALIZATION, 12))
+    coefficients, bias = (
+        constant(array.astype(np.int32), next(node.names), Quantization((unit,)))
+        for array, unit in zip(integers, (scale, scale / 1024), strict=True)
+    )
+    return coefficients, bias
+
+
+def _intermediate(node: Node, index: int) -> Quantization:
+    quantization = node.intermediates[index].quantization
+    assert quantization is not None, "LiteRT's kernel demands it"
+    return quantization
+
+
 _PRODUCT = 4
 """The index of the intermediate tensor for the output gate times the cell's activation."""
+
+_NORMALIZATION = 20
+"""The index of the first coefficients of layer normalization among the inputs."""
 
 _PEEPHOLES = {"input": 9, "forget": 10, "output": 11}
 

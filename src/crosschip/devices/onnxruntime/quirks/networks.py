@@ -15,8 +15,13 @@ from crosschip.devices.kits.onnx.converters import (
 from crosschip.devices.kits.onnx.lowering.networks import vector_as_matrix
 from crosschip.devices.kits.quirks import Differs, Raises
 from crosschip.devices.onnxruntime import unchecked
-from crosschip.devices.onnxruntime.lowering import unsigned_factors, unsigned_filters
+from crosschip.devices.onnxruntime.lowering import (
+    unsigned_factors,
+    unsigned_filters,
+    with_own_weights,
+)
 from crosschip.devices.onnxruntime.quirks.registry import quirk
+from crosschip.ir import Builder, Operand, Quantization
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.integers import MatMulInteger
 from crosschip.ops.standard.matrix import MatMul
@@ -27,6 +32,9 @@ from crosschip.ops.standard.recurrent import LSTM, RNN
 from crosschip.ops.standard.sampling import RoiAlign
 
 NAN, INF = np.nan, np.inf
+
+_VNNI = ("avx512_vnni", "avx_vnni")
+"""The processor features with which products of bytes do not saturate."""
 
 
 @quirk(
@@ -183,8 +191,34 @@ def product_of_int32() -> str:
     inputs=[np.full((1, 64), 255, np.uint8), np.full((64, 1), 127, np.int8)],
     right=np.array([[255 * 127 * 64]], np.int32),
     wrong=Differs(),
-    without=("avx512_vnni", "avx_vnni"),
+    without=_VNNI,
     model=lambda b, x, y: b.add(MatMulInteger, x, y),
 )
 def products_of_bytes() -> str:
     return "g (uint8[1,64] x, int8[64,1] y) => (int32[1,1] z) { z = MatMulInteger (x, y) }"
+
+
+def _two_products(b: Builder, x: Operand, y: Operand) -> tuple[Operand, ...]:
+    stored = np.array([[4], [127]], np.int8)
+    weight = b.add(Dequantize, b.constant(stored, quantization=Quantization((0.5,))))
+    return b.add(MatMul, x, weight), b.add(MatMul, y, weight)
+
+
+@quirk(
+    MatMul,
+    when="several products read a dequantized weight of int8 with elements beyond 64",
+    what="refuses the model, if products of bytes must not saturate",
+    avoided_by=with_own_weights,
+    without=_VNNI,
+    inputs=[np.array([[2, 4]], np.float32), np.array([[1, 0]], np.float32)],
+    right=([[258]], [[2]]),
+    wrong=Raises("Attempt to replace the existing tensor"),
+    model=_two_products,
+)
+def shared_weight() -> str:
+    return """g (float[1,2] x, float[1,2] u) => (float[1,1] y, float[1,1] z)
+    <float s = {0.5}, int8 o = {0}, int8[2,1] w = {4, 127}> {
+        a = DequantizeLinear (w, s, o)
+        y = MatMul (x, a)
+        z = MatMul (u, a)
+    }"""

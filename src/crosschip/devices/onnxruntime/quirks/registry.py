@@ -21,6 +21,7 @@ def _run(graph: Callable[[], str], quirk: Quirk) -> list[Array]:
         raise SyntaxError(error) from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.add_session_config_entry("session.x64quantprecision", "1")  # as for models of bytes
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )

@@ -53,7 +53,7 @@ def lstm(node: Node) -> Sequence[Operand]:
     integer_cell = integer_lstm_cell(node, options)
     if integer_cell is not None:
         sums = integer_cell.input_sums(node, node[0])
-        states = integer_cell.step(node, [sums], [node[18], node[19]])
+        states = integer_cell.step(node, sums, [node[18], node[19]])
         _update(node, (18, 19), states)
         return [states[0]]
     cell = _lstm_cell(node, options, 1, normalization=20)
@@ -84,11 +84,12 @@ def unidirectional_sequence_lstm(node: Node) -> Operand:
     integer_cell = integer_lstm_cell(node, options)
     if integer_cell is not None:
         rows = node.add(Reshape, node[0], (-1, size_of(node[2], 1)))
-        sums = integer_cell.input_sums(node, rows)
-        shape = with_last_size(node, node[0], size_of(sums, 1))
-        sums = node.add(Reshape, sums, shape)
+        sums = [
+            node.add(Reshape, each, with_last_size(node, node[0], size_of(each, 1)))
+            for each in integer_cell.input_sums(node, rows)
+        ]
         time_major = bool(options.time_major)
-        return _sequence(node, integer_cell, [sums], (18, 19), time_major, False)
+        return _sequence(node, integer_cell, sums, (18, 19), time_major, False)
     cell = _lstm_cell(node, options, 1, normalization=20)
     input = node.dequantized(node[0])
     return _lstm_sequence(node, cell, [input], (18, 19), bool(options.time_major), False)

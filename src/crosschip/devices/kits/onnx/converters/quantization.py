@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from crosschip.devices.kits.onnx.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import Array, ElementType, Operand
+from crosschip.ir import Array, ElementType, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import (
     Dequantize,
@@ -86,39 +89,43 @@ def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> str:
 
 def add_quantize(g: Graph, reals: str, like: Operand) -> str:
     """Quantize reals with the parameters of an operand."""
-    return g.add("QuantizeLinear", reals, *_quantization(g, like), axis=_axis(like))
+    parameters = _scale(g, like), _zero_point(g, like)
+    return g.add("QuantizeLinear", reals, *parameters, axis=_axis(like))
 
 
 def add_dequantize(g: Graph, integers: str, like: Operand) -> str:
-    """Dequantize integers with the parameters of an operand; computed int32 has no zero point.
-
-    ONNX Runtime does not compile some networks whose constant biases have none.
-    """
-    scale, zero_point = _quantization(g, like)
-    is_computed_int32 = like.type.element_type is ElementType.INT32 and like.value is None
-    parameters = [scale] if is_computed_int32 else [scale, zero_point]
+    """Dequantize integers with the parameters of an operand; int32 has no zero point."""
+    parameters = [_scale(g, like)]
+    if like.type.element_type is not ElementType.INT32:
+        parameters.append(_zero_point(g, like))
     return g.add("DequantizeLinear", integers, *parameters, axis=_axis(like))
 
 
 def _dequantize_int4(g: Graph, integers: Array, like: Operand) -> str:
     """Dequantize a constant of 4-bit integers."""
-    quantization = like.type.quantization
-    assert quantization is not None, "inference checks it"
-    shape = () if quantization.axis is None else (-1,)
-    scale = g.constant(np.array(quantization.scale, np.float32).reshape(shape))
-    zero_point = np.array(quantization.zero_point).astype(integers.dtype).reshape(shape)
-    packed = (g.int4_constant(integers), scale, g.int4_constant(zero_point))
-    return g.add("DequantizeLinear", *packed, axis=quantization.axis)
+    zero_point = _per_axis(like, _quantization(like).zero_point, integers.dtype)
+    packed = (g.int4_constant(integers), _scale(g, like), g.int4_constant(zero_point))
+    return g.add("DequantizeLinear", *packed, axis=_axis(like))
 
 
-def _quantization(g: Graph, operand: Operand) -> tuple[str, str]:
-    """Return scale and zero point: scalars, or lists along the axis."""
+def _scale(g: Graph, operand: Operand) -> str:
+    return g.constant(_per_axis(operand, _quantization(operand).scale, np.dtype(np.float32)))
+
+
+def _zero_point(g: Graph, operand: Operand) -> str:
+    dtype = operand.type.element_type.dtype
+    return g.constant(_per_axis(operand, _quantization(operand).zero_point, dtype))
+
+
+def _per_axis(operand: Operand, values: Sequence[float], dtype: np.dtype[Any]) -> Array:
+    """Return parameters of a quantization: a scalar, or a list along the axis."""
+    return np.array(values, dtype).reshape(() if _axis(operand) is None else (-1,))
+
+
+def _quantization(operand: Operand) -> Quantization:
     quantization = operand.type.quantization
     assert quantization is not None, "inference checks it"
-    shape = () if quantization.axis is None else (-1,)
-    zero_point = np.array(quantization.zero_point, operand.type.element_type.dtype)
-    scale = np.array(quantization.scale, np.float32)
-    return g.constant(scale.reshape(shape)), g.constant(zero_point.reshape(shape))
+    return quantization
 
 
 def _axis(operand: Operand) -> int | None:
