@@ -11,7 +11,7 @@ from crosschip.conformance.cases import DEVICE, Case
 
 MOST_EXCLUSIONS = 20
 
-PART = 4
+PART = 8
 """One of how many cases runs on an engine, besides the nightly lane.
 
 `tests/ops/test_examples.py` runs all examples there, as they are.

@@ -41,11 +41,11 @@ def test_a_seed_always_leads_to_the_same_use(name: str) -> None:
 @pytest.mark.parametrize("name", operators())
 def test_random_uses_are_valid_and_go_where_examples_do_not(name: str) -> None:
     operator = operator_named(name)
-    uses = [random_use(operator, f"0-{number}") for number in range(30)]
+    uses = [random_use(operator, f"0-{number}") for number in range(15)]
     assert all(is_valid(use) for use in uses)
-    assert len({str(use) for use in uses}) > 20
+    assert len({str(use) for use in uses}) > 10
     own = {str(use_of(operator, example)) for example in examples_of(operator)}
-    assert sum(str(use) in own for use in uses) < 10
+    assert sum(str(use) in own for use in uses) < 5
 
 
 def test_numbers_do_not_ask_for_too_much() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tests.lanes import NIGHTLY
 from tests.modelling import python_path
 
 from crosschip.runtime.cache.folder import Cache
@@ -96,7 +97,10 @@ def processes_with(variable: str) -> list[str]:
 
 
 @pytest.mark.parametrize("prefix", COMMANDS)
-def test_an_interruption_leaves_nothing(prefix: str, model: Path, tmp_path: Path) -> None:
+def test_an_interruption_leaves_nothing(
+    prefix: str, model: Path, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """At once, and soon after the task has begun; nightly, also a while later."""
     generator = random.Random(prefix)
     temporary, folder = tmp_path / "temporary", tmp_path / "folder"
     arguments = [str(model) if word == "MODEL" else word for word in COMMANDS[prefix]]
@@ -107,7 +111,8 @@ def test_an_interruption_leaves_nothing(prefix: str, model: Path, tmp_path: Path
     }
     temporary.mkdir()
     folder.mkdir()
-    for wait in (0.0, generator.uniform(0.0, 0.05), generator.uniform(0.05, 0.5)):
+    waits = (0.0, generator.uniform(0.0, 0.05), generator.uniform(0.05, 0.5))
+    for wait in waits if pytestconfig.getoption(NIGHTLY) else waits[:2]:
         cache = tmp_path / f"cache-{wait}"  # a new one, in which nothing is compiled
         process = subprocess.Popen(
             [sys.executable, "-c", SCRIPT.format(prefix=prefix, arguments=arguments)],

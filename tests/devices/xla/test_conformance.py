@@ -10,7 +10,7 @@ from tests.lanes import NIGHTLY, quick_kit, share
 
 from crosschip.conformance import Verdict, run_cases
 
-PART = 16
+PART = 32
 """One of how many cases runs, besides the nightly lane."""
 
 PARTS = 8

@@ -39,7 +39,6 @@ def clean_up() -> Iterator[None]:
 
     They may be fewer: what other tests had in this process may come to its end meanwhile.
     """
-    gc.collect()
     before = held()
     yield
     gc.collect()

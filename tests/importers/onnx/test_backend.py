@@ -6,8 +6,9 @@ Nothing may be wrong, and all that is refused is listed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.importers.onnx.backend_cases import cases, judge
@@ -31,8 +32,15 @@ def unchecked(devices: str) -> set[str]:
     return {case.name for case in cases() if any(p.match(case.name) for p in patterns)}
 
 
-@pytest.mark.parametrize("devices", UNCHECKED)
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+def each_once() -> Iterator[Any]:
+    """Yield the lists of devices and chunks: each chunk on one list; nightly, on the others."""
+    for chunk in range(CHUNKS):
+        for index, devices in enumerate(UNCHECKED):
+            is_daily = chunk % len(UNCHECKED) == index
+            yield pytest.param(devices, chunk, marks=[] if is_daily else pytest.mark.nightly)
+
+
+@pytest.mark.parametrize(("devices", "chunk"), each_once())
 def test_cases(devices: str, chunk: int, tmp_path: Path) -> None:
     expected = unchecked(devices)
     outcomes = [judge(case, devices.split(","), tmp_path) for case in cases()[chunk::CHUNKS]]

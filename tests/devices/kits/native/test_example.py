@@ -42,10 +42,10 @@ def found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("operator", [*OPERATORS, "DEVICE"])
 def test_the_kit(operator: str, pytestconfig: pytest.Config) -> None:
-    """A third of the cases, and random ones; nightly, all cases."""
+    """A sixth of the cases, and random ones; nightly, all cases."""
     cases = list(all_cases(operator))
     if operator != "DEVICE":
-        cases = [*share(cases, pytestconfig, 3), *random_cases(40, 1, operator)]
+        cases = [*share(cases, pytestconfig, 6), *random_cases(20, 1, operator)]
     report = run_cases("tinychip", cases)
     verdicts = Counter(entry.verdict for entry in report.entries)
     assert not verdicts[Verdict.FAIL], [e for e in report.entries if e.verdict is Verdict.FAIL]
