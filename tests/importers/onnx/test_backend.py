@@ -40,7 +40,7 @@ def each_once() -> Iterator[Any]:
             yield pytest.param(devices, chunk, marks=[] if is_daily else pytest.mark.nightly)
 
 
-@pytest.mark.parametrize(("devices", "chunk"), each_once())
+@pytest.mark.parametrize(("devices", "chunk"), [*each_once()])
 def test_cases(devices: str, chunk: int, tmp_path: Path) -> None:
     expected = unchecked(devices)
     outcomes = [judge(case, devices.split(","), tmp_path) for case in cases()[chunk::CHUNKS]]
