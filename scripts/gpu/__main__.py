@@ -5,8 +5,8 @@ python scripts/gpu run --output DIR --minutes 30      # there: everything, in or
 python scripts/gpu run --output DIR --parts kit       # there: one part; DIR keeps the others
 python scripts/gpu page --output DIR                  # the page again, from results of several runs
 
-A checkout with `build/gpu` in it is all that the machine needs. What was measured is in DIR, a JSON
-file a part and `page.md`, also after an interruption.
+A checkout with `build/gpu` in it is all that the machine needs. What was measured is in DIR, as
+`results.json` and `page.md`, also after an interruption.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from crosschip.ir import DeviceError
 from crosschip.runtime.discovery import open_device
 
 REQUIREMENT = ""
-SHARE = 0.01
+SHARE = 0.03
 PER_DEVICE = True
 
 

@@ -17,7 +17,7 @@ from gpu.settings import Settings
 from benchmarks import machine
 
 REQUIREMENT = ""
-SHARE = 0.0
+SHARE = 0.03
 PER_DEVICE = False
 
 GPUS = "NVIDIA's GPUs"

@@ -78,7 +78,8 @@ def measure(device: str, settings: Settings) -> Iterator[Row | str]:
                 result = np.asarray(_run_of(build(factors), device, precision, factors[0])())
             except crosschip.UnsupportedError as error:
                 refused.add(precision)
-                yield f"{device} refuses {name} in {precision}: {str(error).splitlines()[-1]}"
+                reason = str(error).splitlines()[-1].strip()
+                yield f"{device} refuses {name} in {precision}: {reason}"
                 continue
             yield Error(device, name, precision, difference([result], [exact]), None)
         result = engine_of(device).by_default(direct, (factors[0], factors[1]))

@@ -1,14 +1,16 @@
-"""Results of the parts: rows and remarks, in a file each that is written as they come."""
+"""Results of the parts: rows and remarks, in one file that is written as they come."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.subject import Row
+
+_FILE = "results.json"
 
 
 @dataclass(slots=True)
@@ -43,20 +45,24 @@ class PartResult:
 
 def read(folder: Path, part: str) -> list[PartResult]:
     """Return the results of a part on all devices, as far as there are any."""
-    path = folder / f"{part}.json"
-    if not path.exists():
-        return []
-    return [PartResult(**document) for document in json.loads(path.read_text(encoding="utf-8"))]
+    return [PartResult(**document) for document in _documents(folder).get(part, [])]
 
 
 def write(folder: Path, part: str, result: PartResult) -> None:
     """Write a part's result on a device, in place of an earlier one on this device."""
     others = [other for other in read(folder, part) if other.device != result.device]
-    results: Sequence[PartResult] = [*others, result]
-    documents = [asdict(each) for each in results]
-    partial = folder / f"{part}.part"
+    documents = _documents(folder) | {part: [asdict(each) for each in (*others, result)]}
+    partial = folder / f"{_FILE}.part"
     partial.write_text(json.dumps(documents, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(folder / f"{part}.json")  # whoever reads meanwhile reads all of it
+    partial.replace(folder / _FILE)  # whoever reads meanwhile reads all of it
+
+
+def _documents(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    path = folder / _FILE
+    if not path.exists():
+        return {}
+    documents: dict[str, list[dict[str, Any]]] = json.loads(path.read_text(encoding="utf-8"))
+    return documents
 
 
 def add_remark(folder: Path, part: str, device: str, remark: str) -> None:

@@ -73,7 +73,8 @@ def measure(device: str, settings: Settings) -> Iterator[Row | str]:
             yield from _compared(network, device, engine, precision, batch, settings)
         except crosschip.UnsupportedError as error:
             refused |= {precision} - {FLOAT32}
-            yield f"{device} refuses {network.name} in {precision}: {str(error).splitlines()[-1]}"
+            reason = str(error).splitlines()[-1].strip()
+            yield f"{device} refuses {network.name} in {precision}: {reason}"
         except Exception as error:  # the other networks are still worth measuring
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
             yield f"{device}: {network.name}, batch {batch}, {precision}: {reason}"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -46,11 +44,7 @@ def _run(folder: Path, *options: str) -> None:
 @pytest.mark.slow
 def test_a_part_runs_on_the_processor_and_a_missing_device_is_left_out(tmp_path: Path) -> None:
     _run(tmp_path, "--device=xla:cpu", "--device=xla:gpu:7", "--parts=precision")
-    figures: list[dict[str, Any]] = [
-        figure
-        for result in json.loads((tmp_path / "precision.json").read_text())
-        for figure in result["figures"]
-    ]
+    figures = [figure for result in read(tmp_path, "precision") for figure in result.figures]
     errors = {(f["product"], f["precision"]): f["error"] for f in figures if f["error"] is not None}
     for product in ("matrices", "convolution"):
         assert errors[product, "float32"] < 2e-5 < errors[product, "bfloat16"] < 2e-2
