@@ -12,8 +12,9 @@ from crosschip.devices.kits.tosa.branches import SelectBranches
 from crosschip.devices.kits.tosa.converters import converters
 from crosschip.devices.kits.tosa.converters.table import quantized_operators, supports_quantized
 from crosschip.hal import Capabilities, Sizing
-from crosschip.hal.support import YES, Support
-from crosschip.ir import Builder, Model, Operand, Operation, TensorType
+from crosschip.hal.device import CompileError, single_operation_model
+from crosschip.hal.support import YES, Offer, Rule, Support
+from crosschip.ir import Builder, If, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.frozen import set_field
 from crosschip.lowering.legalization import Target, legalize
@@ -116,6 +117,26 @@ _PASSES: tuple[Pass, ...] = (
     CancelTransposes(),
     RemoveUnused(),
 )
+
+
+def query(model: Model) -> Offer:
+    """Return whether TOSA expresses each operation of a model, with the reason if not.
+
+    `IF` is supported if all operations of its bodies are, after decomposition.
+    """
+    answers = [
+        _supports_branches(operation) if isinstance(operation, If) else answer
+        for operation, answer in zip(model.operations, TARGET.query(model).answers, strict=True)
+    ]
+    return Offer(answers)
+
+
+def _supports_branches(operation: If) -> Support:
+    try:
+        legalize(SelectBranches()(single_operation_model(operation)), TARGET)
+    except CompileError as error:
+        return Support.no(operation, "", str(error), Rule.OPERATOR)
+    return YES
 
 
 def lower(model: Model) -> Model:
