@@ -17,6 +17,7 @@ from crosschip.hal.support import YES, Offer, Rule, Support
 from crosschip.ir import Builder, If, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.frozen import set_field
+from crosschip.lowering.decomposition import decompose
 from crosschip.lowering.legalization import Target, legalize
 from crosschip.ops import Operator
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
@@ -122,21 +123,24 @@ _PASSES: tuple[Pass, ...] = (
 def query(model: Model) -> Offer:
     """Return whether TOSA expresses each operation of a model, with the reason if not.
 
-    `IF` is supported if all operations of its bodies are, after decomposition.
+    Operations that are decomposed into such that TOSA has are supported, and so are branches of
+    such.
     """
-    answers = [
-        _supports_branches(operation) if isinstance(operation, If) else answer
-        for operation, answer in zip(model.operations, TARGET.query(model).answers, strict=True)
-    ]
-    return Offer(answers)
+    pairs = zip(model.operations, TARGET.query(model).answers, strict=True)
+    return Offer([answer or _answer_for_parts(operation, answer) for operation, answer in pairs])
 
 
-def _supports_branches(operation: If) -> Support:
-    try:
-        legalize(SelectBranches()(single_operation_model(operation)), TARGET)
-    except CompileError as error:
-        return Support.no(operation, "", str(error), Rule.OPERATOR)
-    return YES
+def _answer_for_parts(operation: Operation, answer: Support) -> Support:
+    """Return the answer about the parts of an operation that TOSA does not have as a whole."""
+    if isinstance(operation, If):
+        try:
+            legalize(SelectBranches()(single_operation_model(operation)), TARGET)
+        except CompileError as error:
+            return Support.no(operation, "", str(error), Rule.OPERATOR)
+        return YES
+    if not isinstance(operation, Operator):
+        return answer
+    return answer if decompose(operation, TARGET.query, set()) is None else YES
 
 
 def lower(model: Model) -> Model:

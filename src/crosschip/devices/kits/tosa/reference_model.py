@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, DeviceError, ElementType, Operand
 from crosschip.ir.errors import install_command
 
@@ -25,6 +27,7 @@ _PROGRAM = "tosa_reference_model"
 _PACKAGE = "tosa-tools"
 _SECONDS = 3600
 _MODEL_FILE = "model.tosa"
+_OVERFLOW = re.compile(r"^(Integer (addition|subtraction): |OpMul: result ).*", re.MULTILINE)
 _SIGNED: Mapping[ElementType, np.dtype[Any]] = {
     ElementType.UINT8: np.dtype(np.int8),
     ElementType.UINT16: np.dtype(np.int16),
@@ -100,8 +103,9 @@ def run(
         An array for each output, in its type in the model.
 
     Raises:
-        DeviceError: the program rejects the file, or a value that the specification leaves
-            unpredictable occurs in the run.
+        OutOfRange: an integer exceeds int32, after which the specification calls all outputs
+            unpredictable.
+        DeviceError: the program rejects the file or the run.
     """
     with tempfile.TemporaryDirectory(prefix="crosschip-") as name:
         folder = Path(name)
@@ -170,7 +174,10 @@ def _execute(
     except subprocess.TimeoutExpired:
         raise DeviceError(f"{NAME} has not ended after {_SECONDS} seconds") from None
     if process.returncode:
-        lines = (process.stdout + process.stderr).splitlines()
+        output = process.stdout + process.stderr
+        if overflow := _OVERFLOW.search(output):
+            raise OutOfRange(f"{NAME}: {overflow[0]}; TOSA leaves the result unpredictable")
+        lines = output.splitlines()
         failures = [line for line in lines if "fails" in line or line.startswith("\t")] or lines
         reasons = dict.fromkeys(map(str.strip, failures))
         raise DeviceError(f"{NAME}: {'; '.join([*reasons][:3])}")
