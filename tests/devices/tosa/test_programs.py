@@ -61,7 +61,7 @@ def test_overflow_is_refused(device: TosaDevice) -> None:
     program = device.compile(_sum_of_integers(), Options())
     least, most = np.array([[-(2**31), -1], [2**31 - 1, -1]], np.int32)
     np.testing.assert_array_equal(program.run([least, -least - 1])[0], [-1, -1])
-    with pytest.raises(OutOfRange, match="4294967294 exceeds|positive overflow"):
+    with pytest.raises(OutOfRange, match="positive overflow"):
         program.run([most, most])
 
 
@@ -103,7 +103,7 @@ def test_the_property_names_the_program(tmp_path: Path) -> None:
 
 def test_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(reference_model.TOOLS_VARIABLE, str(tmp_path))
-    command = r'pip install "crosschip\[tosa\]"'
+    command = "pip install --no-deps tosa-tools"
     with pytest.raises(DeviceError, match=command):
         TosaDevice()
-    assert 'pip install "crosschip[tosa]"' in TosaDevice.probe()[0].problem
+    assert command in TosaDevice.probe()[0].problem

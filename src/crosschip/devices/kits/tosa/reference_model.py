@@ -17,7 +17,6 @@ import numpy as np
 
 from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, DeviceError, ElementType, Operand
-from crosschip.ir.errors import install_command
 
 NAME = "Arm's TOSA reference model"
 TOOLS_VARIABLE = "TOSA_TOOLS_BIN_DIR"
@@ -61,10 +60,13 @@ def required_path() -> Path:
 
 
 def missing() -> str:
-    """Return a sentence that the program is not installed, with the remedy."""
+    """Return a sentence that the program is not installed, with the remedy.
+
+    The Python requirements of its package contradict crosschip's, and the program has none.
+    """
     return (
-        f"{_PROGRAM} is not installed; {install_command('tosa')}, or set {TOOLS_VARIABLE} to the "
-        f"folder of Arm's programs"
+        f"{_PROGRAM} is not installed; pip install --no-deps {_PACKAGE}, or set {TOOLS_VARIABLE} "
+        f"to the folder of Arm's programs"
     )
 
 
