@@ -140,7 +140,12 @@ def _answer_for_parts(operation: Operation, answer: Support) -> Support:
         return YES
     if not isinstance(operation, Operator):
         return answer
-    return answer if decompose(operation, TARGET.query, set()) is None else YES
+    try:
+        parts = decompose(operation, TARGET.query, set())
+    except ValueError:
+        # Sizes that the runtime assumes of dynamic ones contradict each other; it asks again.
+        return YES
+    return answer if parts is None else YES
 
 
 def lower(model: Model) -> Model:
