@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crosschip.ir import Array, Model
+import numpy as np
+
+from crosschip.ir import Array, DeviceError, Model
 
 suffix = ".tosa"
 engine = "Arm's TOSA reference model"
@@ -28,8 +30,15 @@ def write(model: Model, properties: Mapping[str, str]) -> bytes:
 
 
 def run(content: bytes, model: Model, inputs: Sequence[Array]) -> Sequence[Array]:
-    """Run a file with the reference model, which also checks that it follows the specification."""
+    """Run a file with the reference model, which also checks that it follows the specification.
+
+    Raises:
+        DeviceError: an int64 is beyond int32, the model is not installed, or it rejects the file.
+    """
     from crosschip.devices.kits.tosa import reference_model
 
+    for name, array in zip(model.inputs, inputs, strict=True):
+        if array.dtype == np.int64 and np.any(array != array.astype(np.int32)):
+            raise DeviceError(f"input {name!r}: has elements beyond int32")
     program = reference_model.required_path()
     return reference_model.run(content, model.inputs, model.outputs, inputs, program)

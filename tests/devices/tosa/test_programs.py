@@ -17,8 +17,11 @@ from crosschip.devices.tosa import TosaDevice
 from crosschip.hal import Options
 from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, DeviceError, Model
+from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Gelu
 from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.creation import Rank
+from crosschip.ops.standard.indexing import GatherND, ScatterND
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.searching import NonZero
 
@@ -63,6 +66,25 @@ def test_overflow_is_refused(device: TosaDevice) -> None:
     np.testing.assert_array_equal(program.run([least, -least - 1])[0], [-1, -1])
     with pytest.raises(OutOfRange, match="positive overflow"):
         program.run([most, most])
+
+
+@pytest.mark.parametrize("index", [[0, 3], [2, 0], [0, -4]])
+@pytest.mark.parametrize("operator", [GatherND, ScatterND])
+def test_indices_out_of_range_are_errors(
+    device: TosaDevice, operator: type[Operator], index: list[int]
+) -> None:
+    arrays = [np.zeros((2, 3), np.float32), np.array([index], np.int32)]
+    if operator is ScatterND:
+        arrays.append(np.ones(1, np.float32))
+    program = device.compile(built(lambda b, *x: b.add(operator, *x), arrays), Options())
+    with pytest.raises(DeviceError, match="k >= 0 && k < K"):
+        program.run(arrays)
+
+
+def test_elements_that_are_not_read_may_be_any(device: TosaDevice) -> None:
+    x = np.full((2, 3), 2**40)
+    (result,) = device.compile(built(lambda b, x: b.add(Rank, x), [x]), Options()).run([x])
+    assert result == 2
 
 
 def test_decomposed_operators_are_supported(device: TosaDevice) -> None:

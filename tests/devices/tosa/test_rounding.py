@@ -14,6 +14,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, Quantization, Tenso
 from crosschip.ops import Operator
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.pooling import AveragePool2D
+from crosschip.ops.standard.quantization import Quantize
 from crosschip.ops.standard.reduction import ReduceMean
 
 INT8 = ElementType.INT8
@@ -66,3 +67,16 @@ def test_a_window_without_pixels_is_the_least_integer(device: TosaDevice) -> Non
     program = device.compile(model, Options())
     (result,) = program.run([np.full((1, 1, 2, 2), 8, np.int8)])
     np.testing.assert_array_equal(result[0, 0], [[-128, -128], [0, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("zero", [100, -100])
+def test_reals_beyond_int32_are_its_ends(device: TosaDevice, zero: int) -> None:
+    b = Builder("ends")
+    x = np.array([np.inf, -np.inf, np.nan, 1e9, -1e9, 0.5, 2e6], np.float32)
+    scale, point = np.array([0.05], np.float32), np.array([zero], np.float32)
+    steps = b.input("x", TensorType(ElementType.FLOAT32, x.shape))
+    b.output("y", b.add(Quantize, steps, None, scale, point, ElementType.INT32))
+    (result,) = device.compile(b.build(), Options()).run([x])
+    low, high = -(2**31), 2**31 - 1
+    expected = [high, low, low, high, low, 10 + zero, 40_000_000 + zero]
+    np.testing.assert_array_equal(result, expected)

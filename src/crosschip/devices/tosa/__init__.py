@@ -105,7 +105,7 @@ class TosaDevice(Device):
         from crosschip.devices.kits.tosa.lowering import lower
         from crosschip.devices.kits.tosa.model import build
 
-        content = to_bytes(build(lower(model)), "main")
+        content = to_bytes(build(lower(model), checks_indices=True), "main")
         try:
             reference_model.validate(content, model.inputs, model.outputs, self._program)
         except DeviceError as error:

@@ -14,7 +14,7 @@ from crosschip.devices.kits.tosa.converters.table import quantized_operators, su
 from crosschip.hal import Capabilities, Sizing
 from crosschip.hal.device import CompileError, single_operation_model
 from crosschip.hal.support import YES, Offer, Rule, Support
-from crosschip.ir import Builder, If, Model, Operand, Operation, TensorType
+from crosschip.ir import Builder, If, Model, ModelError, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.frozen import set_field
 from crosschip.lowering.decomposition import decompose
@@ -142,7 +142,7 @@ def _answer_for_parts(operation: Operation, answer: Support) -> Support:
         return answer
     try:
         parts = decompose(operation, TARGET.query, set())
-    except ValueError:
+    except (ModelError, ValueError):
         # Sizes that the runtime assumes of dynamic ones contradict each other; it asks again.
         return YES
     return answer if parts is None else YES

@@ -48,11 +48,18 @@ def _offsets(g: Graph, indices: Value, sizes: tuple[int, ...]) -> Value:
     offset = g.number(0, g.part(indices, indices.rank - 1, 0, 1)) if not sizes else None
     for axis, size in enumerate(sizes):
         index = positive(g, g.part(indices, indices.rank - 1, axis, axis + 1), size)
+        index = _checked(g, index, size) if g.checks_indices else index
         step = g.number(prod(sizes[axis + 1 :]), index)
         term = g.product(index, step)
         offset = term if offset is None else g.sum(offset, term)
     assert offset is not None, "there is a first axis"
     return offset
+
+
+def _checked(g: Graph, index: Value, size: int) -> Value:
+    """Return indices as `GATHER` reads them from a list of all, which fails out of range."""
+    every = _numbers(g, size, (1, size, 1))
+    return g.reshape(g.gather_rows(every, g.reshape(index, (1, prod(index.shape)))), index.shape)
 
 
 @converts(GatherND)
