@@ -23,6 +23,7 @@ from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.creation import Rank
 from crosschip.ops.standard.indexing import GatherND, ScatterND
 from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.searching import NonZero
 
 WEIGHTS = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
@@ -85,6 +86,15 @@ def test_elements_that_are_not_read_may_be_any(device: TosaDevice) -> None:
     x = np.full((2, 3), 2**40)
     (result,) = device.compile(built(lambda b, x: b.add(Rank, x), [x]), Options()).run([x])
     assert result == 2
+
+
+@pytest.mark.parametrize("pads", [(1, -1), (-2, 2), (2, -1), (-1, 0)])
+def test_padding_may_replace_all_elements(device: TosaDevice, pads: tuple[int, int]) -> None:
+    x = np.array([5, 6], np.float32)
+    model = built(lambda b, x: b.add(Pad, x, pads, value=np.array(1, np.float32)), [x])
+    (result,) = device.compile(model, Options()).run([x])
+    expected = {(1, -1): [1, 5], (-2, 2): [1, 1], (2, -1): [1, 1, 5], (-1, 0): [6]}[pads]
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_decomposed_operators_are_supported(device: TosaDevice) -> None:

@@ -138,7 +138,7 @@ def _answer_for_parts(operation: Operation, answer: Support) -> Support:
         except CompileError as error:
             return Support.no(operation, "", str(error), Rule.OPERATOR)
         return YES
-    if not isinstance(operation, Operator):
+    if not isinstance(operation, Operator) or _has_computed_parameter(operation):
         return answer
     try:
         parts = decompose(operation, TARGET.query, set())
@@ -146,6 +146,10 @@ def _answer_for_parts(operation: Operation, answer: Support) -> Support:
         # Sizes that the runtime assumes of dynamic ones contradict each other; it asks again.
         return YES
     return answer if parts is None else YES
+
+
+def _has_computed_parameter(operation: Operator) -> bool:
+    return any(slot.parameter and not operand.is_constant for slot, operand in operation.filled())
 
 
 def lower(model: Model) -> Model:
