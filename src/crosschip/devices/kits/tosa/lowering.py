@@ -138,7 +138,8 @@ def _answer_for_parts(operation: Operation, answer: Support) -> Support:
         except CompileError as error:
             return Support.no(operation, "", str(error), Rule.OPERATOR)
         return YES
-    if not isinstance(operation, Operator) or _has_computed_parameter(operation):
+    is_empty = any(0 in (output.type.shape or ()) for output in operation.outputs)
+    if not isinstance(operation, Operator) or is_empty or _has_computed_parameter(operation):
         return answer
     try:
         parts = decompose(operation, TARGET.query, set())
