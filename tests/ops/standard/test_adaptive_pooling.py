@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 from tests.ops.oracle import functional, torch
 
-from crosschip.ir import Array, ElementType
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import YES, Offer
+from crosschip.ir import Array, Builder, ElementType, Model, TensorType
+from crosschip.lowering.decomposition import decompose
+from crosschip.ops import Operator
 from crosschip.ops.standard.adaptive_pooling import (
     AdaptiveAveragePool1D,
     AdaptiveAveragePool2D,
@@ -95,3 +99,20 @@ def test_other_ranks(check: Checker, rank: int, size: tuple[int, ...]) -> None:
         ],
         (2, 3, *IMAGES[rank]),
     )
+
+
+@pytest.mark.parametrize("operator", [AdaptiveMaxPool3D, AdaptiveAveragePool3D])
+@pytest.mark.parametrize("size", [(0, 2, 2), (2, 0, 2), (2, 2, 0)], ids=str)
+def test_grids_of_volumes_without_cells_decompose(
+    operator: type[Operator], size: tuple[int, int, int]
+) -> None:
+    b = Builder("empty")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3, 4, 5, 6)))
+    b.output("y", b.add(operator, x, size))
+    model = b.build()
+    operation: Any = model.operations[0]
+    parts = decompose(operation, lambda model: Offer([YES] * len(model.operations)), set())
+    assert parts
+    decomposed = Model("parts", model.inputs, parts, model.outputs)
+    (result,) = ReferenceProgram(decomposed).run([np.zeros((2, 3, 4, 5, 6), np.float32)])
+    assert result.shape == (2, 3, *size)

@@ -67,6 +67,12 @@ class AdaptivePool(SpatialOperator):
             return None
         return tuple(size // count for size, count in pairs)
 
+    def build_empty(self, b: Builder, element_types: Sequence[ElementType]) -> Sequence[Operand]:
+        """Build the outputs of a grid without cells."""
+        sizes = Sizes(b, self.input)
+        shape = sizes((*sizes.shape[:2], *self.output_shape))
+        return [b.add(Fill, shape, np.zeros((), each.dtype)) for each in element_types]
+
 
 class AdaptiveAveragePool(AdaptivePool):
     """Base class of the means of cells."""
@@ -143,6 +149,8 @@ class AdaptiveAveragePool3D(AdaptiveAveragePool, spatial_rank=3):
         """Decompose into a mean of the volume, or a pooling of planes and one along the depth."""
         if self.is_global():
             return b.add(ReduceMean, self.input, self.image_axes(), keepdim=True)
+        if 0 in self.output_shape:
+            return self.build_empty(b, [self.input.type.element_type])
         return build_planes(b, self, AdaptiveAveragePool2D)
 
 
@@ -191,7 +199,7 @@ class AdaptiveMaxPool2D(AdaptiveMaxPool, spatial_rank=2):
     def decompose(self, b: Builder) -> Sequence[Operand]:
         """Decompose into a pooling over windows, or over cells that are padded to one size."""
         if 0 in self.output_shape:
-            return self._make_empty(b)
+            return self.build_empty(b, self.infer_element_type())
         if self.is_global():
             return self._pool_image(b)
         window = self.even_windows()
@@ -205,12 +213,6 @@ class AdaptiveMaxPool2D(AdaptiveMaxPool, spatial_rank=2):
                 return_indices_dtype=self.return_indices_dtype,
             )
         return self._pool_padded_cells(b)
-
-    def _make_empty(self, b: Builder) -> Sequence[Operand]:
-        sizes = Sizes(b, self.input)
-        shape = sizes((*sizes.shape[:2], *self.output_shape))
-        nothing = (np.zeros((), element_type.dtype) for element_type in self.infer_element_type())
-        return [b.add(Fill, shape, zero) for zero in nothing]
 
     def _pool_image(self, b: Builder) -> Sequence[Operand]:
         maxima = b.add(ReduceMax, self.input, (2, 3), keepdim=True)
@@ -271,6 +273,8 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool, spatial_rank=3):
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         """Decompose into the maxima of planes, and their maxima along the depth."""
+        if 0 in self.output_shape:
+            return self.build_empty(b, self.infer_element_type())
         return build_planes(b, self, AdaptiveMaxPool2D)
 
 

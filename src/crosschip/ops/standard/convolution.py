@@ -416,6 +416,8 @@ class Conv3DTranspose(ConvTranspose, spatial_rank=3):
             **self.settings(1),
         )
         out, (height, width) = per_group * self.group, static(shape_of(planes_of_filter)[2:])
+        if 0 in (height, width):
+            return None
         planes = b.add(Reshape, planes_of_filter, (-1, depth, out, kernel[0], height * width))
         planes = b.add(Transpose, planes, (0, 2, 4, 1, 3))
         planes = b.add(Reshape, planes, (-1, out, height * width, depth * kernel[0]))

@@ -59,13 +59,19 @@ _ZERO_POINTS = {Op.NEGATE: 2, Op.MATMUL: 2}
 class Graph(Block):
     """A block under construction, with the value of each operand of a model.
 
+    Args:
+        reserved: names that inputs and outputs get.
+        checks_indices: whether all indices out of range make the reference model fail.
+
     Attributes:
+        checks_indices: see above.
         channels_last: whether images have their channels last in the operation being converted.
     """
 
-    def __init__(self, reserved: Collection[str] = ()) -> None:
+    def __init__(self, reserved: Collection[str] = (), *, checks_indices: bool = False) -> None:
         super().__init__(reserved)
         self._operands: dict[Operand, Value] = {}
+        self.checks_indices = checks_indices
         self.channels_last = False
 
     def __getitem__(self, operand: Operand) -> Value:

@@ -12,10 +12,12 @@ from crosschip.devices.kits.tosa.branches import SelectBranches
 from crosschip.devices.kits.tosa.converters import converters
 from crosschip.devices.kits.tosa.converters.table import quantized_operators, supports_quantized
 from crosschip.hal import Capabilities, Sizing
-from crosschip.hal.support import YES, Support
-from crosschip.ir import Builder, Model, Operand, Operation, TensorType
+from crosschip.hal.device import CompileError, single_operation_model
+from crosschip.hal.support import YES, Offer, Rule, Support
+from crosschip.ir import Builder, If, Model, ModelError, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.frozen import set_field
+from crosschip.lowering.decomposition import decompose
 from crosschip.lowering.legalization import Target, legalize
 from crosschip.ops import Operator
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
@@ -116,6 +118,39 @@ _PASSES: tuple[Pass, ...] = (
     CancelTransposes(),
     RemoveUnused(),
 )
+
+
+def query(model: Model) -> Offer:
+    """Return whether TOSA expresses each operation of a model, with the reason if not.
+
+    Operations that are decomposed into such that TOSA has are supported, and so are branches of
+    such.
+    """
+    pairs = zip(model.operations, TARGET.query(model).answers, strict=True)
+    return Offer([answer or _answer_for_parts(operation, answer) for operation, answer in pairs])
+
+
+def _answer_for_parts(operation: Operation, answer: Support) -> Support:
+    """Return the answer about the parts of an operation that TOSA does not have as a whole."""
+    if isinstance(operation, If):
+        try:
+            legalize(SelectBranches()(single_operation_model(operation)), TARGET)
+        except CompileError as error:
+            return Support.no(operation, "", str(error), Rule.OPERATOR)
+        return YES
+    is_empty = any(0 in (output.type.shape or ()) for output in operation.outputs)
+    if not isinstance(operation, Operator) or is_empty or _has_computed_parameter(operation):
+        return answer
+    try:
+        parts = decompose(operation, TARGET.query, set())
+    except (ModelError, ValueError):
+        # Sizes that the runtime assumes of dynamic ones contradict each other; it asks again.
+        return YES
+    return answer if parts is None else YES
+
+
+def _has_computed_parameter(operation: Operator) -> bool:
+    return any(slot.parameter and not operand.is_constant for slot, operand in operation.filled())
 
 
 def lower(model: Model) -> Model:

@@ -31,13 +31,17 @@ def _convert(graph: Graph, operation: Operation) -> Sequence[Value]:
     return convert_quantized(graph, operation)
 
 
-def build(model: Model) -> Block:
+def build(model: Model, *, checks_indices: bool = False) -> Block:
     """Return a legalized model as a block, with inputs and outputs in order.
+
+    Args:
+        model: the model.
+        checks_indices: whether all indices out of range make the reference model fail.
 
     Raises:
         CompileError: an operation cannot be written; the error names it.
     """
-    graph = Graph({*model.inputs, *model.outputs})
+    graph = Graph({*model.inputs, *model.outputs}, checks_indices=checks_indices)
     for name, operand in model.inputs.items():
         element_type, shape = _checked(f"input {name!r}", operand)
         graph.bind(operand, graph.boundary_input(name, element_type, shape))

@@ -2,8 +2,8 @@
 
 The result is `round(sum * ratio) + zero_point`, clamped to a type, where the ratio is that of
 scales. TOSA's RESCALE multiplies by `multiplier / 2 ** shift` and rounds ties up; operators round
-ties to even. A product can be a tie only if the ratio is such a fraction exactly, and then the low
-bits of the sum tell.
+ties to even. Sums times a ratio of denominator `d` are ties if `d` is even and the sum's remainder
+modulo `d` is `d / 2`: with a ratio of 1/6, those of 3, 9, 15, …
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ _MIN_BITS = 12
 """The least number of bits after the point in each of the two parts of a factor."""
 
 
+_MAX_PERIOD = 2**31
+"""The greatest period of ties that sums of int32 reach the half of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Multiplier:
     """`multiplier / 2 ** shift`, close to a positive ratio.
@@ -39,33 +43,35 @@ class Multiplier:
     Attributes:
         multiplier: 31 bits.
         shift: the exponent, from 2 to 62.
-        tie_bits: the number of low bits of a factor whose highest bit alone makes a tie; 0 if no
-            product is a tie.
+        period: the difference between two sums whose products are ties, the least of which is half
+            of it; 0 if no product is a tie.
+        exact: whether it equals the ratio; if not and there are ties, it is greater.
     """
 
     multiplier: int
     shift: int
-    tie_bits: int
+    period: int = 0
+    exact: bool = True
 
     @classmethod
     def of(cls, ratio: Fraction) -> Multiplier:
-        """Return the nearest multiplier.
+        """Return the nearest multiplier, or the next greater one if there are ties.
 
         Raises:
             ValueError: the ratio is too large.
         """
         exponent = math.frexp(float(ratio))[1]
         shift = min(_MULTIPLIER_BITS - exponent, _MAX_SHIFT)
-        multiplier = round(ratio * 2**shift)
+        is_even = ratio.denominator % 2 == 0
+        period = ratio.denominator if is_even and ratio.denominator <= _MAX_PERIOD else 0
+        scaled = ratio * 2**shift
+        multiplier = math.ceil(scaled) if period else round(scaled)
+        exact = multiplier == scaled
         if multiplier == 2**_MULTIPLIER_BITS:
             multiplier, shift = multiplier // 2, shift - 1
         if shift < _MIN_SHIFT:
             raise ValueError(f"a ratio of scales of {float(ratio):g} is too large for TOSA")
-        if multiplier * Fraction(1, 2**shift) != ratio:
-            return cls(multiplier, shift, 0)
-        zeros = (multiplier & -multiplier).bit_length() - 1
-        tie_bits = max(0, shift - zeros)
-        return cls(multiplier, shift, tie_bits if tie_bits < 32 else 0)
+        return cls(multiplier, shift, period, exact)
 
 
 def scales(quantization: Quantization) -> list[Fraction]:
@@ -86,9 +92,13 @@ def rescale(
         fused: an activation of the result.
     """
     multipliers = [Multiplier.of(ratio) for ratio in ratios]
-    rounded = _multiply(g, sums, multipliers)
-    if any(multiplier.tie_bits for multiplier in multipliers):
-        rounded = _ties_to_even(g, sums, rounded, multipliers)
+    if not any(multiplier.period for multiplier in multipliers):
+        rounded = _multiply(g, sums, multipliers)
+    elif all(multiplier.exact or not multiplier.period for multiplier in multipliers):
+        rounded = _round_to_even(g, sums, multipliers)
+    else:  # Greater multipliers round up ties of positive sums only.
+        sign = g.clamp(sums, -1, 1)
+        rounded = g.product(_round_to_even(g, g.product(sums, sign), multipliers), sign)
     return finish(g, rounded, output, fused)
 
 
@@ -156,17 +166,24 @@ def _within_range(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> V
     return g.binary(Op.MAXIMUM, g.binary(Op.MINIMUM, sums, most), _row(g, least, sums))
 
 
-def _ties_to_even(
-    g: Graph, sums: Value, rounded: Value, multipliers: Sequence[Multiplier]
-) -> Value:
-    """Take 1 from odd results of ties, which were rounded up."""
-    masks = [2**multiplier.tie_bits - 1 for multiplier in multipliers]
-    # Without ties: a pattern that no masked sum has.
-    ties = [2 ** (m.tie_bits - 1) if m.tie_bits else -1 for m in multipliers]
-    low = g.binary(Op.BITWISE_AND, sums, _row(g, masks, sums))
-    is_tie = g.cast(g.equal(low, _row(g, ties, sums)), DType.INT32)
+def _round_to_even(g: Graph, sums: Value, multipliers: Sequence[Multiplier]) -> Value:
+    """Multiply, and take 1 from odd results of ties, which were rounded up."""
+    rounded = _multiply(g, sums, multipliers)
+    rests = _remainders(g, sums, [multiplier.period or 1 for multiplier in multipliers])
+    # Without ties: a remainder that no sum has.
+    halves = [m.period // 2 if m.period else -1 for m in multipliers]
+    is_tie = g.cast(g.equal(rests, _row(g, halves, sums)), DType.INT32)
     odd = g.binary(Op.BITWISE_AND, rounded, is_tie)
     return g.difference(rounded, odd)
+
+
+def _remainders(g: Graph, sums: Value, divisors: Sequence[int]) -> Value:
+    """Return remainders of sums, which are not negative if a divisor is no power of 2."""
+    if not any(divisor & divisor - 1 for divisor in divisors):
+        return g.binary(Op.BITWISE_AND, sums, _row(g, [d - 1 for d in divisors], sums))
+    # 2**31 is the least integer here, by which the quotient is 0, as it should be.
+    row = _row(g, divisors, sums)
+    return g.difference(sums, g.product(g.binary(Op.INTDIV, sums, row), row))
 
 
 def _row(g: Graph, numbers: Sequence[int], like: Value) -> Value:
@@ -236,7 +253,7 @@ def rescale_twice(g: Graph, integers: Value, by: Factor) -> Value:
     if max(shifts) > _MULTIPLIER_BITS - _MIN_SHIFT:
         raise ValueError(f"a ratio of scales of 2**{max(shifts)} is too large for TOSA")
     pairs = zip(multipliers, shifts, strict=True)
-    ratios = [Multiplier(multiplier, _MULTIPLIER_BITS - shift, 0) for multiplier, shift in pairs]
+    ratios = [Multiplier(multiplier, _MULTIPLIER_BITS - shift) for multiplier, shift in pairs]
     return _multiply(g, integers, ratios, RoundingMode.DOUBLE_ROUND)
 
 
@@ -257,7 +274,7 @@ def round_away(g: Graph, sums: Value, factors: Array) -> Value:
         factors: one factor, or one for each index of the last axis.
     """
     multipliers = [Multiplier.of(Fraction(factor)) for factor in factors.tolist()]
-    if not any(multiplier.tie_bits for multiplier in multipliers):
+    if not any(multiplier.period for multiplier in multipliers):
         return _multiply(g, sums, multipliers)
     sign = g.clamp(sums, -1, 1)
     return g.product(_multiply(g, g.product(sums, sign), multipliers), sign)

@@ -48,11 +48,19 @@ def _offsets(g: Graph, indices: Value, sizes: tuple[int, ...]) -> Value:
     offset = g.number(0, g.part(indices, indices.rank - 1, 0, 1)) if not sizes else None
     for axis, size in enumerate(sizes):
         index = positive(g, g.part(indices, indices.rank - 1, axis, axis + 1), size)
+        index = _require_in_range(g, index, size) if g.checks_indices else index
         step = g.number(prod(sizes[axis + 1 :]), index)
         term = g.product(index, step)
         offset = term if offset is None else g.sum(offset, term)
     assert offset is not None, "there is a first axis"
     return offset
+
+
+def _require_in_range(g: Graph, index: Value, size: int) -> Value:
+    """Return indices as `GATHER` reads them from a list of all, which fails out of range."""
+    numbers = _numbers(g, size, (1, size, 1))
+    read = g.gather_rows(numbers, g.reshape(index, (1, prod(index.shape))))
+    return g.reshape(read, index.shape)
 
 
 @converts(GatherND)

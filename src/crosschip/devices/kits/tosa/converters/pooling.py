@@ -31,6 +31,7 @@ from crosschip.devices.kits.tosa.rescaling import rescale
 from crosschip.flatbuffer.schemas.tosa import DType, NanPropagationMode, Op
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, ElementType
+from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import Windows, static
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D, Pool
@@ -85,9 +86,12 @@ def average_pool_of_bytes(g: Graph, op: AveragePool2D) -> Value:
     sums, population = window_sums(g, op)
     (first,), (scale,) = scales_of(op.input), scales_of(op.outputs[0])
     result: Value | None = None
-    for pixels in np.unique(population).tolist():
-        ratio = first / scale / Fraction(int(pixels) or 1)
-        mean = rescale(g, sums, [ratio], op.outputs[0], op.fuse_code)
+    for pixels in map(int, np.unique(population)):
+        if pixels:
+            mean = rescale(g, sums, [first / scale / pixels], op.outputs[0], op.fuse_code)
+        else:  # NaN, which is the least integer
+            least, _ = limits(op.outputs[0].type.element_type)
+            mean = g.broadcast(g.number(least, sums), sums.shape)
         here = g.constant(np.asarray(population == pixels)[None], DType.BOOL)
         result = mean if result is None else g.select(here, mean, result)
     assert result is not None, "there is a window"

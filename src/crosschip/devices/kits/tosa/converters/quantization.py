@@ -11,7 +11,7 @@ from crosschip.devices.kits.tosa.converters.table import STORED, converts
 from crosschip.devices.kits.tosa.graph import Graph
 from crosschip.flatbuffer.schemas.tosa import DType, Op
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import Arithmetic, Operand, Quantization
+from crosschip.ir import Arithmetic, ElementType, Operand, Quantization
 from crosschip.ir.types import NARROW_INTEGERS
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.quantization import (
@@ -21,7 +21,8 @@ from crosschip.ops.standard.quantization import (
     Reinterpret,
 )
 
-_MOST_STEPS = 2.0**24
+_MOST_STEPS = 2.0**31
+"""The magnitude of steps that are beyond every type."""
 
 
 @converts(Quantize)
@@ -34,8 +35,31 @@ def quantize(g: Graph, op: Quantize) -> Value:
     near = g.clamp(steps, -_MOST_STEPS, _MOST_STEPS)
     is_fixed = quantization.arithmetic is Arithmetic.FIXED_POINT
     rounded = _round_away(g, near) if is_fixed else g.cast(near, DType.INT32)
-    zero_point = along(g, quantized, quantization.zero_point, DType.INT32)
-    return g.clamp(g.sum(rounded, zero_point), *limits(op.dtype))
+    zero_points = along(g, quantized, quantization.zero_point, DType.INT32)
+    result = _add_within(g, rounded, zero_points, op)
+    return _saturate(g, steps, result) if op.dtype is ElementType.INT32 else result
+
+
+def _add_within(g: Graph, integers: Value, zero_points: Value, op: Quantize) -> Value:
+    """Add zero points, and limit the sums to the output's type without exceeding int32."""
+    zeros = zero_points.elements
+    assert zeros is not None, "zero points are constant"
+    int32 = np.iinfo(np.int32)
+    least, most = (
+        (bound - zeros.astype(np.int64)).clip(int32.min, int32.max).astype(np.int32)
+        for bound in limits(op.dtype)
+    )
+    limited = g.binary(Op.MAXIMUM, integers, g.constant(least, DType.INT32))
+    limited = g.binary(Op.MINIMUM, limited, g.constant(most, DType.INT32))
+    return g.sum(limited, zero_points)
+
+
+def _saturate(g: Graph, steps: Value, result: Value) -> Value:
+    """Return the ends of int32 for steps beyond them, to which no zero point is added."""
+    least, most = (g.number(bound, result) for bound in limits(ElementType.INT32))
+    is_below = g.greater_equal(g.number(-_MOST_STEPS, steps), steps)
+    is_above = g.greater_equal(steps, g.number(_MOST_STEPS, steps))
+    return g.select(is_below, least, g.select(is_above, most, result))
 
 
 def _stored(op: Dequantize) -> Refusal | None:
