@@ -1,0 +1,94 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from crosschip.devices.torch.calls import Kernel
+from crosschip.devices.torch.converters.table import converts
+from crosschip.ops.definition.windows import AutoPad, Windows, extent
+from crosschip.ops.standard import convolution
+
+Tensor = torch.Tensor
+
+CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
+_TRANSPOSED = {
+    1: functional.conv_transpose1d,
+    2: functional.conv_transpose2d,
+    3: functional.conv_transpose3d,
+}
+
+
+def reverse_pads(pads: Sequence[int]) -> list[int]:
+    """Return the pads of spatial axes in PyTorch's order: those of the last axis first."""
+    return [pad for end in range(len(pads), 0, -2) for pad in pads[end - 2 : end]]
+
+
+def padded(windows: Windows, image: Tensor, value: float = 0) -> tuple[Tensor, Sequence[int]]:
+    """Return an image, and the padding of a convolution; different sides are padded in the image."""
+    sides = windows.sides(image.shape[2:])
+    if sides[::2] == sides[1::2]:
+        return image, sides[::2]
+    return torch.constant_pad_nd(image, reverse_pads(sides), value), (0,) * windows.rank
+
+
+@converts(convolution.Conv1D, convolution.Conv2D, convolution.Conv3D, narrow=True)
+def convolve(op: convolution.Conv) -> Kernel:
+    function = CONVOLUTIONS[op.spatial_rank]
+    strides, dilations, group = op.strides, op.dilations, op.group
+    if op.auto_pad is AutoPad.NONE and op.pads[::2] == op.pads[1::2]:
+        pads = op.pads[::2]
+        return lambda x, filter, bias: function(x, filter, bias, strides, pads, dilations, group)
+
+    def run(x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
+        image, pads = padded(op.windows(filter.shape[2:]), x)
+        return function(image, filter, bias, strides, pads, dilations, group)
+
+    return run
+
+
+@converts(
+    convolution.Conv1DTranspose,
+    convolution.Conv2DTranspose,
+    convolution.Conv3DTranspose,
+    narrow=True,
+)
+def convolve_transposed(op: convolution.ConvTranspose) -> Kernel:
+    function: Any = _TRANSPOSED[op.spatial_rank]
+    strides, dilations, group = op.strides, op.dilations, op.group
+    explicit = op.auto_pad is AutoPad.NONE and op.output_shape is None
+    if explicit and op.pads[::2] == op.pads[1::2] and not any(op.output_padding):
+        pads = op.pads[::2]
+        return lambda x, filter, bias: function(x, filter, bias, strides, pads, 0, group, dilations)
+
+    def run(x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
+        full = function(x, filter, None, strides, 0, 0, group, dilations)
+        cut = _cut(op, x.shape[2:], filter.shape[2:])
+        output = torch.constant_pad_nd(full, reverse_pads([-pixels for pixels in cut]), 0)
+        return output if bias is None else output + bias.reshape(-1, *(1,) * op.spatial_rank)
+
+    return run
+
+
+def _cut(
+    op: convolution.ConvTranspose, image: Sequence[int], kernel: Sequence[int]
+) -> Sequence[int]:
+    """Return the pixels to remove before and after each axis; negative to append zeros."""
+    cut: list[int] = []
+    pads = op.pads if op.auto_pad is AutoPad.NONE else (0,) * len(op.pads)
+    for axis, size in enumerate(image):
+        full = (size - 1) * op.strides[axis] + extent(kernel[axis], op.dilations[axis])
+        extra = op.output_padding[axis]
+        before, after = pads[2 * axis : 2 * axis + 2]
+        if op.auto_pad.keeps_size:
+            total = full + extra - size * op.strides[axis]
+            before = op.auto_pad.divided(max(0, total))[0]
+            after = total - before
+        elif op.output_shape is not None:
+            after = full + extra - op.output_shape[axis] - before
+        cut += [before, after - extra]
+    return cut

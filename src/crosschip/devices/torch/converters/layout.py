@@ -1,0 +1,69 @@
+"""Reshapes, transpositions and broadcasts."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import torch
+
+from crosschip.devices.torch.calls import Kernel
+from crosschip.devices.torch.converters.table import converts
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+
+
+@converts(Reshape)
+def reshape(op: Reshape) -> Kernel:
+    shape, kept = op.shape, () if op.allow_zero else [i for i, n in enumerate(op.shape) if n == 0]
+    if not kept and -1 not in shape:
+        return lambda x: x.reshape(shape)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        sizes = [x.shape[axis] if axis in kept else size for axis, size in enumerate(shape)]
+        if -1 in shape:
+            others = math.prod(size for size in sizes if size != -1)
+            count = x.numel() // others if others else 0
+            sizes[shape.index(-1)] = count
+        return x.reshape(sizes)
+
+    return run
+
+
+@converts(Transpose)
+def transpose(op: Transpose) -> Kernel:
+    return partial(torch.permute, dims=op.perm)
+
+
+@converts(Squeeze)
+def squeeze(op: Squeeze) -> Kernel:
+    return partial(torch.squeeze, dim=op.axes) if op.axes else torch.squeeze
+
+
+@converts(Unsqueeze)
+def unsqueeze(op: Unsqueeze) -> Kernel:
+    axes = op.axes
+    if len(axes) == 1:
+        return partial(torch.unsqueeze, dim=axes[0])
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        for axis in sorted(axis % (x.ndim + len(axes)) for axis in axes):
+            x = x.unsqueeze(axis)
+        return x
+
+    def at_once(x: torch.Tensor) -> torch.Tensor:
+        rank = x.ndim + len(axes)
+        new, sizes = {axis % rank for axis in axes}, iter(x.shape)
+        return x.reshape([1 if axis in new else next(sizes) for axis in range(rank)])
+
+    return at_once if axes else run
+
+
+@converts(Flatten)
+def flatten(op: Flatten) -> Kernel:
+    return partial(torch.flatten, start_dim=op.start_axis, end_dim=op.end_axis)
+
+
+@converts(Expand)
+def expand(op: Expand) -> Kernel:
+    shape = tuple(1 if size == -1 else size for size in op.shape)
+    return lambda x: x.expand(torch.broadcast_shapes(x.shape, shape))

@@ -1,0 +1,41 @@
+"""Padding."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import torch
+
+from crosschip.devices.torch.calls import Kernel
+from crosschip.devices.torch.converters.table import converts
+from crosschip.ops.standard.padding import NUMPY_MODES, Pad
+
+
+@converts(Pad)
+def pad(op: Pad) -> Kernel:
+    sides = list(zip(op.pads[::2], op.pads[1::2], strict=True))
+    if op.mode in NUMPY_MODES:
+        return _repeating(sides, NUMPY_MODES[op.mode])
+    reverse = list(chain.from_iterable(reversed(sides)))
+    given = None if op.value is None or op.value.value is None else op.value.value
+    if op.value is None or (
+        given is not None and given.dtype.isbuiltin == 1 and given.dtype.kind != "u"
+    ):
+        number = 0 if given is None else given.item()
+        return lambda x, value: torch.constant_pad_nd(x, reverse, number)
+    return lambda x, value: torch.constant_pad_nd(x, reverse, value.item())
+
+
+def _repeating(sides: list[tuple[int, int]], mode: str) -> Kernel:
+    """Return the padding with elements of the tensor, which are selected by their indices."""
+
+    def run(x: torch.Tensor, value: torch.Tensor | None) -> torch.Tensor:
+        for axis, (before, after) in enumerate(sides):
+            if before or after:
+                kept = np.arange(x.shape[axis])[max(0, -before) : x.shape[axis] - max(0, -after)]
+                sources = np.pad(kept, (max(0, before), max(0, after)), mode)  # type: ignore[call-overload]
+                x = x.index_select(axis, torch.from_numpy(sources).to(x.device))
+        return x
+
+    return run

@@ -1,0 +1,78 @@
+"""Resampling of images to another height and width."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+from torch.nn import functional
+
+from crosschip.devices.torch.calls import Kernel
+from crosschip.devices.torch.converters.table import as_element, converts
+from crosschip.devices.torch.elements import of_array
+from crosschip.ops.numerics.resampling import AlignMode, extrapolation_mask, nearest
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+
+Tensor = torch.Tensor
+_PYTORCHS_CUBIC = -0.75
+
+
+@converts(ResizeNearest)
+def resize_nearest(op: ResizeNearest) -> Kernel:
+    rounding, align_corners = op.rounding, op.align_corners
+    value = as_element(op.extrapolation_value, op.input.type.element_type)
+
+    @lru_cache(maxsize=8)
+    def pixels(image: tuple[int, ...], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        axes = op.axes(image)
+        rows, columns = (nearest(axis, rounding, align_corners) for axis in axes)
+        parts = (rows, columns, extrapolation_mask(axes))
+        row, column, outside = (of_array(part).to(device) for part in parts)
+        return row, column, outside
+
+    def run(x: Tensor) -> Tensor:
+        rows, columns, outside = pixels(tuple(x.shape[2:]), x.device)
+        output = x.index_select(2, rows).index_select(3, columns)
+        return output.masked_fill(outside, value) if op.align_mode is AlignMode.CROP else output
+
+    return run
+
+
+@converts(ResizeCubic, ResizeLinear)
+def interpolate(op: ResizeCubic | ResizeLinear) -> Kernel:
+    if _is_pytorchs(op):
+        shape, scales = op.shape, op.scales if op.shape is None else None
+        mode = "bicubic" if isinstance(op, ResizeCubic) else "bilinear"
+        corners = op.align_corners
+        return lambda x: functional.interpolate(
+            x, shape, scales, mode, corners, recompute_scale_factor=False if scales else None
+        )
+    value, crops = op.extrapolation_value, op.align_mode is AlignMode.CROP
+
+    @lru_cache(maxsize=8)
+    def matrices(
+        image: tuple[int, ...], dtype: torch.dtype, device: torch.device
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        axes = op.axes(image)
+        rows, columns = (
+            of_array(op.neighbours(axis).matrix(axis.size)).to(device, dtype) for axis in axes
+        )
+        return rows, columns.T, of_array(extrapolation_mask(axes)).to(device)
+
+    def run(x: Tensor) -> Tensor:
+        rows, columns, outside = matrices(tuple(x.shape[2:]), x.dtype, x.device)
+        output = torch.matmul(torch.matmul(rows, x), columns)
+        return output.masked_fill(outside, value) if crops else output
+
+    return run
+
+
+def _is_pytorchs(op: ResizeCubic | ResizeLinear) -> bool:
+    """Return whether PyTorch's interpolation has an operation's coordinates and weights."""
+    if op.antialias or op.exclude_outside:
+        return False
+    if isinstance(op, ResizeCubic) and op.coefficient != _PYTORCHS_CUBIC:
+        return False
+    sizes = op.shape or ()
+    known = 0 not in (op.input.type.shape or (0,)) and 0 not in sizes
+    return known and (op.align_corners or op.align_mode is AlignMode.HALF_PIXEL)
