@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -55,7 +54,7 @@ class Engine:
         Raises:
             CompileError: an operation cannot be compiled.
         """
-        return self._program(model, options, device, {"mode": self._mode})
+        return self._program(model, options, device, self._mode)
 
     def load(self, saved: bytes, model: Model, options: Options, device: object) -> TorchProgram:
         """Compile a model as it was when its program was saved.
@@ -65,10 +64,10 @@ class Engine:
         """
         try:
             settings = json.loads(bytes(saved))
-            mode = settings["mode"]
+            mode = str(settings["compile"])
         except (LookupError, TypeError, ValueError) as error:
             raise DeviceError(f"torch: failed to load a saved program: {error}") from error
-        return self._program(model, options, device, {"mode": mode})
+        return self._program(model, options, device, mode)
 
     def allocate(
         self, element_type: ElementType, shape: tuple[int, ...], device: object
@@ -81,9 +80,7 @@ class Engine:
             raise failure("failed to allocate memory", error) from error
         return TorchBuffer(zeros, element_type, device)
 
-    def _program(
-        self, model: Model, options: Options, device: object, settings: dict[str, Any]
-    ) -> TorchProgram:
+    def _program(self, model: Model, options: Options, device: object, mode: str) -> TorchProgram:
         calls = [call_of(operation) for operation in model.operations]
         state = State(self._chip, options.threads_each)
         with torch.inference_mode():
@@ -93,4 +90,11 @@ class Engine:
                 if operand.value is not None
             }
         function = function_of(model, calls, constants)
+        if mode != "off":
+            from crosschip.devices.torch.whole_graph import one_graph
+
+            graph = one_graph(model, function, state, self._chip, only_if_faster=mode == "auto")
+            # What was saved is one graph again, or calls again, without another measurement.
+            mode, function = ("off" if graph is function else "on"), graph
+        settings: dict[str, object] = {"compile": mode}
         return TorchProgram(model, calls, constants, function, state, self._chip, device, settings)

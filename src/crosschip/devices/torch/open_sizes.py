@@ -46,7 +46,7 @@ def _computed(operation: Operator) -> list[int]:
 
 
 def _tensors(operation: Operator) -> list[Operand | None]:
-    """Return the operands of the slots that are not parameters, in order; `None` for an empty one."""
+    """Return the operands of slots that are not parameters, in order; `None` for an empty one."""
     tensors: list[Operand | None] = []
     for slot in operation.slots:
         if slot.variadic:
@@ -86,7 +86,8 @@ def _with_parameters(
         for index, operand, tensor in zip(
             computed, parameters, arguments[len(operands) :], strict=True
         ):
-            assert operand is not None and tensor is not None, "it is computed"
+            assert operand is not None, "it is computed"
+            assert tensor is not None, "it is computed"
             values[index] = fetch(tensor.contiguous(), operand.type.element_type)
         shapes = [None if tensor is None else tensor.shape for tensor in tensors]
         signature = (shapes, [(value.shape, value.tobytes()) for value in values.values()])

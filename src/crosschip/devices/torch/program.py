@@ -63,7 +63,7 @@ class TorchProgram(Program):
         self._kept = frozenset(tensor.untyped_storage().data_ptr() for tensor in constants.values())
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        return self._state.call(self._run, inputs)  # type: ignore[no-any-return]
+        return self._state.call(self._run, inputs)
 
     def _run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         outputs = self._compute([place(array, self._chip) for array in inputs])
@@ -90,7 +90,7 @@ class TorchProgram(Program):
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
-        return self._state.call(self._submit, inputs, outputs, after)  # type: ignore[no-any-return]
+        return self._state.call(self._submit, inputs, outputs, after)
 
     def _submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
@@ -129,7 +129,7 @@ class TorchProgram(Program):
 
     def timed(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], list[Step]]:
         """Return the outputs and the time of each operation's call."""
-        return self._state.call(self._timed, inputs)  # type: ignore[no-any-return]
+        return self._state.call(self._timed, inputs)
 
     def _timed(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], list[Step]]:
         steps: list[Step] = []

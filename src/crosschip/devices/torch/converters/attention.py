@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.indexing import within
 from crosschip.devices.torch.converters.table import converts
 from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
-
-Tensor = torch.Tensor
 
 
 @converts(Attention)

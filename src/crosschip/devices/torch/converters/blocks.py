@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.table import converts
 from crosschip.ops.standard import blocks
 
+Blocks: TypeAlias = (
+    blocks.BatchToSpaceND
+    | blocks.ChannelShuffle
+    | blocks.DepthToSpace
+    | blocks.SpaceToBatchND
+    | blocks.SpaceToDepth
+)
+
 
 @converts(blocks.ChannelShuffle, blocks.DepthToSpace, blocks.SpaceToDepth)
-def move_blocks(op: blocks.ChannelShuffle | blocks.DepthToSpace | blocks.SpaceToDepth) -> Kernel:
+def move_blocks(op: Blocks) -> Kernel:
     return lambda x: _move(op, x)
 
 
@@ -34,6 +44,6 @@ def space_to_batch(op: blocks.SpaceToBatchND) -> Kernel:
     return lambda x: _move(op, torch.constant_pad_nd(x, reverse, 0))
 
 
-def _move(op: blocks.ChannelShuffle, x: torch.Tensor) -> torch.Tensor:
+def _move(op: Blocks, x: torch.Tensor) -> torch.Tensor:
     split, perm, merged = op.plan(tuple(x.shape))
     return x.reshape(split).permute(*perm).reshape(merged)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.table import converts
 from crosschip.ops.definition.windows import AutoPad, Windows, extent
 from crosschip.ops.standard import convolution
-
-Tensor = torch.Tensor
 
 CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 _TRANSPOSED = {
@@ -29,23 +28,31 @@ def reverse_pads(pads: Sequence[int]) -> list[int]:
 
 
 def padded(windows: Windows, image: Tensor, value: float = 0) -> tuple[Tensor, Sequence[int]]:
-    """Return an image, and the padding of a convolution; different sides are padded in the image."""
+    """Return an image and its convolution's padding; different sides are padded in the image."""
     sides = windows.sides(image.shape[2:])
     if sides[::2] == sides[1::2]:
         return image, sides[::2]
     return torch.constant_pad_nd(image, reverse_pads(sides), value), (0,) * windows.rank
 
 
+def of_nothing(windows: Windows, x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
+    """Return the convolution of no elements (quirk `convolution-of-nothing`)."""
+    counts = windows.static_counts(x.shape[2:])
+    zeros = x.new_zeros((x.shape[0], filter.shape[0], *counts))
+    return zeros if bias is None else zeros + bias.reshape(-1, *(1,) * windows.rank)
+
+
 @converts(convolution.Conv1D, convolution.Conv2D, convolution.Conv3D, narrow=True)
 def convolve(op: convolution.Conv) -> Kernel:
     function = CONVOLUTIONS[op.spatial_rank]
     strides, dilations, group = op.strides, op.dilations, op.group
-    if op.auto_pad is AutoPad.NONE and op.pads[::2] == op.pads[1::2]:
-        pads = op.pads[::2]
-        return lambda x, filter, bias: function(x, filter, bias, strides, pads, dilations, group)
+    explicit = op.auto_pad is AutoPad.NONE and op.pads[::2] == op.pads[1::2]
+    same = op.pads[::2] if explicit else None
 
     def run(x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
-        image, pads = padded(op.windows(filter.shape[2:]), x)
+        if not x.numel():
+            return of_nothing(op.windows(filter.shape[2:]), x, filter, bias)
+        image, pads = (x, same) if same else padded(op.windows(filter.shape[2:]), x)
         return function(image, filter, bias, strides, pads, dilations, group)
 
     return run
@@ -61,12 +68,18 @@ def convolve_transposed(op: convolution.ConvTranspose) -> Kernel:
     function: Any = _TRANSPOSED[op.spatial_rank]
     strides, dilations, group = op.strides, op.dilations, op.group
     explicit = op.auto_pad is AutoPad.NONE and op.output_shape is None
-    if explicit and op.pads[::2] == op.pads[1::2] and not any(op.output_padding):
-        pads = op.pads[::2]
-        return lambda x, filter, bias: function(x, filter, bias, strides, pads, 0, group, dilations)
+    pads = op.pads[::2]
+    same = explicit and pads == op.pads[1::2] and not any(op.output_padding)
 
     def run(x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
-        full = function(x, filter, None, strides, 0, 0, group, dilations)
+        if same and x.numel():
+            return function(x, filter, bias, strides, pads, 0, group, dilations)
+        if x.numel():
+            full = function(x, filter, None, strides, 0, 0, group, dilations)
+        else:
+            sizes = zip(x.shape[2:], filter.shape[2:], strides, dilations, strict=True)
+            spatial = ((size - 1) * s + extent(k, d) for size, k, s, d in sizes)
+            full = x.new_zeros((x.shape[0], filter.shape[1] * group, *spatial))
         cut = _cut(op, x.shape[2:], filter.shape[2:])
         output = torch.constant_pad_nd(full, reverse_pads([-pixels for pixels in cut]), 0)
         return output if bias is None else output + bias.reshape(-1, *(1,) * op.spatial_rank)

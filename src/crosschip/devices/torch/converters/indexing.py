@@ -65,9 +65,9 @@ def gather_nd(op: indexing.GatherND) -> Kernel:
             for axis, size in enumerate(sizes[:batch])
         ]
         linear = _linear([*own, *_parts(indices, sizes[batch:])], sizes, indices.shape[:-1])
-        rows = x.reshape(math.prod(sizes), *x.shape[batch + count :])
+        rows = x.reshape((math.prod(sizes), *x.shape[batch + count :]))
         selected = rows.index_select(0, linear.reshape(-1).to(x.device))
-        return selected.reshape(*indices.shape[:-1], *x.shape[batch + count :])
+        return selected.reshape((*indices.shape[:-1], *x.shape[batch + count :]))
 
     return run
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from crosschip.devices.torch.calls import Kernel
-from crosschip.devices.torch.converters.convolution import CONVOLUTIONS, padded
+from crosschip.devices.torch.converters.convolution import CONVOLUTIONS, of_nothing, padded
 from crosschip.devices.torch.converters.table import converts
 from crosschip.ops.standard import integers
-
-Tensor = torch.Tensor
 
 
 @converts(integers.MatMulInteger)
@@ -28,7 +27,10 @@ def convolve_integers(op: integers.ConvInteger) -> Kernel:
     def run(x: Tensor, filter: Tensor, x_zero: Tensor | None, zero: Tensor | None) -> Tensor:
         if zero is not None and zero.ndim:
             zero = zero.reshape(-1, *(1,) * (1 + rank))
-        image, pads = padded(op.windows(tuple(filter.shape[2:])), _differences(x, x_zero))
+        windows = op.windows(tuple(filter.shape[2:]))
+        if not x.numel():
+            return of_nothing(windows, x, filter, None)
+        image, pads = padded(windows, _differences(x, x_zero))
         weights = _differences(filter, zero)
         return function(image, weights, None, strides, pads, dilations, group).long()
 

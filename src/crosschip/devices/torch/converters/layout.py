@@ -50,17 +50,13 @@ def unsqueeze(op: Unsqueeze) -> Kernel:
             x = x.unsqueeze(axis)
         return x
 
-    def at_once(x: torch.Tensor) -> torch.Tensor:
-        rank = x.ndim + len(axes)
-        new, sizes = {axis % rank for axis in axes}, iter(x.shape)
-        return x.reshape([1 if axis in new else next(sizes) for axis in range(rank)])
-
-    return at_once if axes else run
+    return run
 
 
 @converts(Flatten)
 def flatten(op: Flatten) -> Kernel:
-    return partial(torch.flatten, start_dim=op.start_axis, end_dim=op.end_axis)
+    start, end = op.start_axis, op.end_axis
+    return lambda x: torch.flatten(x, start, end) if x.ndim else x.reshape(1)
 
 
 @converts(Expand)

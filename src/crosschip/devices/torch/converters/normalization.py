@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.table import converts
 from crosschip.ops.standard import normalization
-
-Tensor = torch.Tensor
 
 
 @converts(normalization.BatchNormalization)

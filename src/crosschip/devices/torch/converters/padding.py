@@ -9,6 +9,7 @@ import torch
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.table import converts
+from crosschip.devices.torch.elements import CARRIED
 from crosschip.ops.standard.padding import NUMPY_MODES, Pad
 
 
@@ -18,13 +19,10 @@ def pad(op: Pad) -> Kernel:
     if op.mode in NUMPY_MODES:
         return _repeating(sides, NUMPY_MODES[op.mode])
     reverse = list(chain.from_iterable(reversed(sides)))
-    given = None if op.value is None or op.value.value is None else op.value.value
-    if op.value is None or (
-        given is not None and given.dtype.isbuiltin == 1 and given.dtype.kind != "u"
-    ):
-        number = 0 if given is None else given.item()
-        return lambda x, value: torch.constant_pad_nd(x, reverse, number)
-    return lambda x, value: torch.constant_pad_nd(x, reverse, value.item())
+    if op.value is not None and (op.value.value is None or op.value.type.element_type in CARRIED):
+        return lambda x, value: torch.constant_pad_nd(x, reverse, value.item())
+    number = 0 if op.value is None or op.value.value is None else op.value.value.item()
+    return lambda x, value: torch.constant_pad_nd(x, reverse, number)
 
 
 def _repeating(sides: list[tuple[int, int]], mode: str) -> Kernel:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import prod
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from crosschip.devices.torch.calls import Kernel
@@ -16,9 +17,11 @@ from crosschip.devices.torch.elements import of_array
 from crosschip.ops.definition.windows import Windows, static
 from crosschip.ops.standard import pooling
 
-Tensor = torch.Tensor
-
-_MAXIMA = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}
+_MAXIMA: dict[int, Kernel] = {
+    1: functional.max_pool1d,
+    2: functional.max_pool2d,
+    3: functional.max_pool3d,
+}
 
 
 @converts(pooling.AveragePool1D, pooling.AveragePool2D, pooling.AveragePool3D)
@@ -65,26 +68,35 @@ def max_pool(op: pooling.MaxPool) -> Kernel:
     def run(x: Tensor) -> Tensor | Sequence[Tensor]:
         image = x.shape[2:]
         sides, counts = windows.padding(image), windows.static_counts(image)
+        inside = (..., *(slice(count) for count in counts))
         reals = x if x.is_floating_point() else x.float()
-        least = float("-inf") if x.is_floating_point() else torch.iinfo(x.dtype).min
-        inside = tuple(slice(count) for count in counts)
         pads = sides[::2]
         # PyTorch pads by at most half a window, and both sides alike.
-        if (
-            sides != tuple(p for pad in pads for p in (pad, pad))
-            or any(2 * pad > size for pad, size in zip(pads, kernel, strict=True))
-            or not x.is_floating_point()
-        ):
-            reals, pads = _padded(reals, windows, least), (0,) * len(pads)
+        is_padded = pads != sides[1::2] or any(2 * p > k for p, k in zip(pads, kernel, strict=True))
+        if is_padded:
+            # Padding must be less than each pixel, to be never the maximum.
+            reals = _padded(_finite(reals) if indexed else reals, windows, float("-inf"))
+            pads = (0,) * len(pads)
         result = pool(reals, kernel, strides, pads, dilations, return_indices=indexed)
         if not indexed:
-            return result[(..., *inside)].to(x.dtype)
-        values, indices = (part[(..., *inside)] for part in result)
-        if sides[::2] != pads:
-            indices = _in_image(indices, image, sides)
-        return values.to(x.dtype), indices
+            return _stored(result[inside], x.dtype)
+        values, indices = (part[inside] for part in result)
+        indices = _in_image(indices, image, sides) if is_padded else indices
+        return _stored(values, x.dtype), indices
 
     return run
+
+
+def _finite(x: Tensor) -> Tensor:
+    """Return an image with its least finite number instead of minus infinity."""
+    return torch.where(x == float("-inf"), torch.finfo(x.dtype).min, x)
+
+
+def _stored(maxima: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return maxima in the type of the image; those of no pixel are its least number."""
+    if dtype.is_floating_point:
+        return maxima
+    return torch.clamp(maxima, min=torch.iinfo(dtype).min).to(dtype)
 
 
 def _in_image(indices: Tensor, image: Sequence[int], sides: Sequence[int]) -> Tensor:

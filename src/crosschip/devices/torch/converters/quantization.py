@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.conversion import narrow_float, numbers
@@ -21,8 +22,6 @@ from crosschip.ops.standard.quantization import (
     Quantize,
     Reinterpret,
 )
-
-Tensor = torch.Tensor
 
 converts(Reinterpret, types=ALL_TYPES, narrow=True)(same(lambda x: x))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from crosschip.devices.torch.calls import Kernel
@@ -13,8 +14,6 @@ from crosschip.devices.torch.converters.quantization import byte_steps
 from crosschip.devices.torch.converters.table import COMPUTED, converts
 from crosschip.ops.numerics.cells import CellFunction, Gate, ScanDirection
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM, Recurrent
-
-Tensor = torch.Tensor
 
 
 class _Tensors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import accumulate
 
 import torch
 
@@ -73,7 +74,19 @@ converts(reduction.ReduceLogSum)(reduced(lambda x, *over: torch.log(_sum(x, *ove
 converts(reduction.ReduceLogSumExp)(reduced(torch.logsumexp))
 
 
-def _cumulative(function: Kernel, neutral: int) -> Callable[[CumSum | CumProd], Kernel]:
+def _has_left_range(result: torch.Tensor) -> torch.Tensor:
+    """Return where a cumulative result may have been too great or too small for its type."""
+    return torch.logical_not(torch.isfinite(result)) | (result == 0)
+
+
+def _step_by_step(x: torch.Tensor, axis: int, combine: Kernel) -> torch.Tensor:
+    """Return cumulative results, each of which is rounded (quirk `product-beyond-float32`)."""
+    return torch.stack(list(accumulate(x.unbind(axis), combine)), axis)
+
+
+def _cumulative(
+    function: Kernel, neutral: int, combine: Kernel
+) -> Callable[[CumSum | CumProd], Kernel]:
     def convert(op: CumSum | CumProd) -> Kernel:
         axis, exclusive, backwards = op.axis, op.exclusive, op.reverse
 
@@ -84,6 +97,8 @@ def _cumulative(function: Kernel, neutral: int) -> Callable[[CumSum | CumProd], 
                 first = torch.full_like(x.narrow(axis, 0, 1), neutral)
                 x = torch.cat([first, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
             result = function(x, axis, dtype=x.dtype)
+            if x.is_floating_point() and bool(_has_left_range(result).any()):
+                result = _step_by_step(x, axis, combine)
             return result.flip(axis) if backwards else result
 
         return run
@@ -91,5 +106,5 @@ def _cumulative(function: Kernel, neutral: int) -> Callable[[CumSum | CumProd], 
     return convert
 
 
-converts(CumSum, types=WITH_UINT64)(_cumulative(torch.cumsum, 0))
-converts(CumProd, types=WITH_UINT64)(_cumulative(torch.cumprod, 1))
+converts(CumSum, types=WITH_UINT64)(_cumulative(torch.cumsum, 0, torch.add))
+converts(CumProd, types=WITH_UINT64)(_cumulative(torch.cumprod, 1, torch.mul))

@@ -5,15 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 import torch
-from torch.nn import functional
+from torch import Tensor
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.table import as_element, converts
 from crosschip.devices.torch.elements import of_array
-from crosschip.ops.numerics.resampling import AlignMode, extrapolation_mask, nearest
+from crosschip.ops.numerics.resampling import AlignMode, extrapolation_mask, nearest, scaled_size
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
-Tensor = torch.Tensor
 _PYTORCHS_CUBIC = -0.75
 
 
@@ -41,12 +40,17 @@ def resize_nearest(op: ResizeNearest) -> Kernel:
 @converts(ResizeCubic, ResizeLinear)
 def interpolate(op: ResizeCubic | ResizeLinear) -> Kernel:
     if _is_pytorchs(op):
-        shape, scales = op.shape, op.scales if op.shape is None else None
-        mode = "bicubic" if isinstance(op, ResizeCubic) else "bilinear"
-        corners = op.align_corners
-        return lambda x: functional.interpolate(
-            x, shape, scales, mode, corners, recompute_scale_factor=False if scales else None
-        )
+        shape, corners, scales = op.shape, op.align_corners, op.scales or (None, None)
+        aten, is_cubic = torch.ops.aten, isinstance(op, ResizeCubic)
+        resample = aten.upsample_bicubic2d if is_cubic else aten.upsample_bilinear2d
+
+        def resize(x: Tensor) -> Tensor:
+            if shape is not None:
+                return resample(x, shape, corners)
+            sizes = [scaled_size(*pair) for pair in zip(x.shape[2:], op.scales or (), strict=True)]
+            return resample(x, sizes, corners, *scales)
+
+        return resize
     value, crops = op.extrapolation_value, op.align_mode is AlignMode.CROP
 
     @lru_cache(maxsize=8)

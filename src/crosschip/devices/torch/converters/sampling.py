@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from crosschip.devices.kits.limits import PADDING_MODES
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.indexing import within
 from crosschip.devices.torch.converters.table import COMPUTED, converts
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import ElementType
 from crosschip.ops.numerics.bilinear import Kernel as Interpolation
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
-
-Tensor = torch.Tensor
 
 _MODES = {
     Interpolation.BILINEAR: "bilinear",
@@ -21,7 +22,15 @@ _MODES = {
 }
 
 
-@converts(GridSample)
+def _coordinate_type(op: GridSample) -> Refusal | None:
+    """Refuse a grid of fewer digits than the image: PyTorch computes coordinates in one type."""
+    one, other = op.input.type.element_type, op.grid.type.element_type
+    if one is ElementType.FLOAT64 and other is not one:
+        return Refusal("grid", f"{other} of a {one} image is computed in {one}", Rule.ELEMENT_TYPE)
+    return None
+
+
+@converts(GridSample, limit=_coordinate_type)
 def grid_sample(op: GridSample) -> Kernel:
     mode, padding, corners = _MODES[op.mode], PADDING_MODES[op.pad_mode], op.align_corners
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.table import COMPUTED, converts
 from crosschip.ops.standard.suppression import NonMaxSuppressionIndices
-
-Tensor = torch.Tensor
 
 
 def overlaps(boxes: Tensor) -> Tensor:

@@ -14,10 +14,11 @@ import torch
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.elements import CARRIED, inner, wrapped
-from crosschip.hal import Converters, Refusal
+from crosschip.hal import Converters, Refusal, Rule
 from crosschip.ir import ElementType, Operation
-from crosschip.ir.types import ALL_TYPES, BOOLEANS, HALF_FLOATS, INDICES, NUMBERS
+from crosschip.ir.types import ALL_TYPES, BOOLEANS, HALF_FLOATS, INDICES, INTEGERS, NUMBERS
 from crosschip.ops import Operator
+from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.slots import Fuse, Tensors
 
 COMPUTED = (NUMBERS | BOOLEANS) - {ElementType.UINT64}
@@ -51,10 +52,13 @@ def converts(
 
     def register(make: Make) -> Make:
         for operator in operators:
+            refuses = (
+                _refused_activation if limit is None and hasattr(operator, "fuse_code") else limit
+            )
             own = types or (ALL_TYPES if operator.moves else COMPUTED)
             computed = [slot.name for slot in operator.slots if slot.parameter]
             decorate = converters.converts(
-                operator, types=own, output_types=ALL_TYPES, limit=limit, computed=computed
+                operator, types=own, output_types=ALL_TYPES, limit=refuses, computed=computed
             )
             decorate(_complete(make, narrow or operator.moves))
         return make
@@ -79,13 +83,8 @@ def kernel_of(operation: Operation) -> Kernel:
 
 def as_element(number: float, element_type: ElementType) -> float:
     """Return the nearest number that an integer type has; of reals the number itself."""
-    if element_type.value.startswith(("int", "uint")):
-        bits = int(element_type.value.lstrip("uint"))
-        low, high = (
-            (0, 2**bits - 1)
-            if element_type.value[0] == "u"
-            else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        )
+    if element_type in INTEGERS:
+        low, high = limits(element_type)
         return low if number <= low else high if number >= high else int(number)
     return number
 
@@ -95,6 +94,13 @@ def bounded(
 ) -> torch.Tensor:
     """Clamp a tensor to bounds of any type; the upper one wins, and NaN stays NaN."""
     return torch.clamp(value, as_element(low, element_type), as_element(high, element_type))
+
+
+def _refused_activation(op: Operator) -> Refusal | None:
+    """Refuse bounds of uint64, whose bits are those of a negative int64 from half of it on."""
+    if op.fused is Fuse.NONE or op.outputs[0].type.element_type is not ElementType.UINT64:
+        return None
+    return Refusal("fuse_code", "is not for uint64 here", Rule.FUSION)
 
 
 def _complete(make: Make, narrow: bool) -> Callable[[None, Operator], Kernel]:
@@ -154,9 +160,9 @@ def _rounded(kernel: Kernel, results: Sequence[ElementType], fused: Fuse) -> Ker
     def run(*values: torch.Tensor | None) -> Any:
         result = kernel(*values)
         outputs = [result] if isinstance(result, torch.Tensor) else list(result)
+        outputs = [store(*pair) for pair in zip(outputs, results, strict=True)]
         if bounds:
             outputs[0] = bounded(outputs[0], *bounds, results[0])
-        outputs = [store(*pair) for pair in zip(outputs, results, strict=True)]
         return outputs[0] if len(outputs) == 1 else outputs
 
     return run
