@@ -50,7 +50,7 @@ def convolve(op: convolution.Conv) -> Kernel:
     same = op.pads[::2] if explicit else None
 
     def run(x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
-        if not x.numel():
+        if not (x.numel() and filter.numel()):
             return of_nothing(op.windows(filter.shape[2:]), x, filter, bias)
         image, pads = (x, same) if same else padded(op.windows(filter.shape[2:]), x)
         return function(image, filter, bias, strides, pads, dilations, group)
@@ -72,9 +72,9 @@ def convolve_transposed(op: convolution.ConvTranspose) -> Kernel:
     same = explicit and pads == op.pads[1::2] and not any(op.output_padding)
 
     def run(x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
-        if same and x.numel():
+        if same and x.numel() and filter.numel():
             return function(x, filter, bias, strides, pads, 0, group, dilations)
-        if x.numel():
+        if x.numel() and filter.numel():
             full = function(x, filter, None, strides, 0, 0, group, dilations)
         else:
             sizes = zip(x.shape[2:], filter.shape[2:], strides, dilations, strict=True)
