@@ -38,6 +38,9 @@ NARROW = frozenset(_INNER) & (NARROW_INTEGERS | NARROW_FLOATS)
 CARRIED = frozenset(_UNSIGNED) | NARROW
 """The types that have another type inside a program."""
 
+SHARED = frozenset(_INNER) - CARRIED - {ElementType.BFLOAT16}
+"""The types whose arrays and tensors share memory as they are."""
+
 
 def inner(element_type: ElementType) -> torch.dtype:
     """Return the type of a tensor inside a program."""

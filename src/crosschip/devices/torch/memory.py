@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
 
-from crosschip.devices.torch.elements import entering, leaving, of_array, to_array
+from crosschip.devices.torch.elements import SHARED, entering, leaving, of_array, to_array
 from crosschip.hal import COMPLETED, Buffer, Event
 from crosschip.ir import Array, DeviceError, ElementType
 
@@ -28,6 +28,20 @@ def place(array: Array, device: torch.device) -> torch.Tensor:
 def fetch(tensor: torch.Tensor, element_type: ElementType) -> Array:
     """Return a tensor of a program as an array, which shares memory of the processor."""
     return to_array(leaving(tensor, element_type).cpu(), element_type)
+
+
+def placing(element_type: ElementType, device: torch.device) -> Callable[[Array], torch.Tensor]:
+    """Return the function that places arrays of a type: `place`, or less where that is enough."""
+    if device.type != "cpu" or element_type not in SHARED:
+        return lambda array: place(array, device)
+    return lambda array: torch.from_numpy(array) if array.flags.writeable else of_array(array)
+
+
+def fetching(element_type: ElementType, device: torch.device) -> Callable[[torch.Tensor], Array]:
+    """Return the function that fetches tensors of a type: `fetch`, or less where that is enough."""
+    if device.type != "cpu" or element_type not in SHARED:
+        return lambda tensor: fetch(tensor, element_type)
+    return torch.Tensor.numpy
 
 
 def owned(tensor: torch.Tensor, taken: Collection[int]) -> torch.Tensor:

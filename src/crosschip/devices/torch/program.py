@@ -11,7 +11,16 @@ import torch
 from crosschip.devices.torch.calls import Call, failing_call, function_of
 from crosschip.devices.torch.calls import Program as Function
 from crosschip.devices.torch.host_state import State
-from crosschip.devices.torch.memory import TorchBuffer, TorchEvent, failure, fetch, owned, place
+from crosschip.devices.torch.memory import (
+    TorchBuffer,
+    TorchEvent,
+    failure,
+    fetch,
+    fetching,
+    owned,
+    place,
+    placing,
+)
 from crosschip.hal import COMPLETED, Buffer, Event, Profiler, Program, Step, Submission
 from crosschip.ir import Array, DeviceError, Model, Operand
 
@@ -60,14 +69,17 @@ class TorchProgram(Program):
         self._settings = settings
         self._model = model
         self._types = [operand.type.element_type for operand in model.outputs.values()]
+        self._place = [placing(o.type.element_type, chip) for o in model.inputs.values()]
+        self._fetch = [fetching(element_type, chip) for element_type in self._types]
         self._kept = frozenset(tensor.untyped_storage().data_ptr() for tensor in constants.values())
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         return self._state.call(self._run, inputs)
 
     def _run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        outputs = self._compute([place(array, self._chip) for array in inputs])
-        return [fetch(*pair) for pair in zip(outputs, self._types, strict=True)]
+        tensors = [put(array) for put, array in zip(self._place, inputs, strict=True)]
+        outputs = self._compute(tensors)
+        return [get(output) for get, output in zip(self._fetch, outputs, strict=True)]
 
     def _compute(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Return the outputs on the chip, which share no memory with inputs and constants."""
