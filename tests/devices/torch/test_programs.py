@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +11,6 @@ import pytest
 import torch
 from tests.devices.conftest import Checker
 from tests.devices.torch.conftest import CHIP
-from tests.modelling import python_path
 
 import crosschip
 from crosschip.devices.torch import TorchDevice
@@ -139,20 +136,6 @@ def test_the_state_of_the_process_is_left_alone(check: Checker) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
     assert not torch.is_inference_mode_enabled()
     assert before == (torch.get_num_threads(), torch.is_grad_enabled(), torch.get_default_dtype())
-
-
-def test_listing_devices_does_not_import_pytorch() -> None:
-    program = "import sys; from crosschip.devices.torch import TorchDevice; "
-    program += "assert TorchDevice.probe()[-1].name == 'cpu'; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": python_path()})
-
-
-def test_a_chip_that_is_not_there() -> None:
-    for name in ("cuda:7", "nothing:0"):
-        with pytest.raises(DeviceError, match=f"torch has no chip '{name}' here"):
-            TorchDevice({}, name)
-    with pytest.raises(DeviceError, match="compile: 'always' is not one of off, auto, on"):
-        TorchDevice({"compile": "always"})
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from crosschip.devices.torch.chips import chips, of_process
+from crosschip.devices.torch.chips import of_machine, of_process
 from crosschip.hal import (
     SCHEDULING,
     Buffer,
@@ -52,11 +52,11 @@ class TorchDevice(Device):
             raise DeviceError(
                 f"PyTorch cannot be imported ({error}); {install_command('torch')}"
             ) from error
-        self._engine = engine.Engine(instance or chips()[0].name, mode)
+        self._engine = engine.Engine(instance or of_machine()[0].name, mode)
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
-        return [*of_process(), *chips()]
+        return [*of_process(), *of_machine()]
 
     @classmethod
     def known_properties(cls) -> Mapping[str, str]:

@@ -48,7 +48,7 @@ _BACKENDS = (
 )
 
 
-def chips() -> Sequence[Instance]:
+def of_machine() -> Sequence[Instance]:
     """Return accelerators and the processor, in this order."""
     problem = "" if find_spec("torch") is not None else _MISSING
     accelerators = () if problem else tuple(_accelerators())

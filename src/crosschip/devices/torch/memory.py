@@ -69,6 +69,7 @@ class TorchEvent(Event):
     """
 
     def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._event = torch.Event(device)
         self._event.record()
 
@@ -84,7 +85,10 @@ class TorchEvent(Event):
                     return False
                 time.sleep(_LOOK_SECONDS)
         try:
-            self._event.synchronize()
+            try:
+                self._event.synchronize()
+            except RuntimeError:  # an accelerator of a package need not have events
+                getattr(torch, self._device.type).synchronize()
         except RuntimeError as error:
             raise failure("failed while running", error) from error
         return True
@@ -92,6 +96,11 @@ class TorchEvent(Event):
     def order(self) -> None:
         """Let work that is queued later wait for it, without waiting here."""
         self._event.wait()
+
+
+def end_of_run(device: torch.device) -> Event:
+    """Return the event of the work that is queued on a chip."""
+    return COMPLETED if device.type == "cpu" else TorchEvent(device)
 
 
 class TorchBuffer(Buffer):

@@ -14,6 +14,7 @@ from crosschip.devices.torch.host_state import State
 from crosschip.devices.torch.memory import (
     TorchBuffer,
     TorchEvent,
+    end_of_run,
     failure,
     fetch,
     fetching,
@@ -21,7 +22,7 @@ from crosschip.devices.torch.memory import (
     place,
     placing,
 )
-from crosschip.hal import COMPLETED, Buffer, Event, Profiler, Program, Step, Submission
+from crosschip.hal import Buffer, Event, Profiler, Program, Step, Submission
 from crosschip.ir import Array, DeviceError, Model, Operand
 
 _ERRORS = (
@@ -113,7 +114,7 @@ class TorchProgram(Program):
             else:
                 event.wait()
         results = self._compute([self._tensor(buffer) for buffer in inputs])
-        event = COMPLETED if self._chip.type == "cpu" else TorchEvent(self._chip)
+        event = end_of_run(self._chip)
         targets = outputs or [None] * len(results)
         buffers: list[Buffer] = []
         for tensor, element_type, target in zip(results, self._types, targets, strict=True):
