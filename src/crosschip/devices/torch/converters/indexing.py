@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from crosschip.devices.torch.calls import Kernel
 from crosschip.devices.torch.converters.table import converts
+from crosschip.ir import Dim, Operand
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.standard import indexing
 from crosschip.ops.standard.indexing import Scatter
@@ -28,20 +29,38 @@ def within(indices: torch.Tensor, size: int) -> torch.Tensor:
         IndexError: one is not in `[-size, size)`.
     """
     indices = indices.long()
-    if bool(((indices < -size) | (indices >= size)).any()):
+    if not indices.numel():
+        return indices
+    least, greatest = (int(extreme) for extreme in torch.aminmax(indices))
+    if least < -size or greatest >= size:
         raise IndexError(f"indices: one is not in [-{size}, {size})")
-    return torch.where(indices < 0, indices + size, indices)
+    return indices if least >= 0 else torch.where(indices < 0, indices + size, indices)
+
+
+def check_of(indices: Operand, size: Dim | None) -> Callable[[torch.Tensor, int], torch.Tensor]:
+    """Return `within`, or less for constant indices that are known to need no check.
+
+    Args:
+        indices: the operand of the indices.
+        size: the size of the indexed axis, if it is known.
+    """
+    value = indices.value
+    if value is None or not value.size or not isinstance(size, int):
+        return within
+    fits = value.min() >= 0 and value.max() < size
+    return (lambda places, _: places.long()) if fits else within
 
 
 @converts(indexing.Gather)
 def gather(op: indexing.Gather) -> Kernel:
-    axis = op.axis
+    axis, shape = op.axis, op.input.type.shape
+    check = check_of(op.indices, shape[axis] if shape else None)
 
     def run(x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
         at = axis % x.ndim
-        positions = within(indices, x.shape[at])
-        shape = (*x.shape[:at], *indices.shape, *x.shape[at + 1 :])
-        return x.index_select(at, positions.reshape(-1)).reshape(shape)
+        positions = check(indices, x.shape[at])
+        sizes = (*x.shape[:at], *indices.shape, *x.shape[at + 1 :])
+        return x.index_select(at, positions.reshape(-1)).reshape(sizes)
 
     return run
 

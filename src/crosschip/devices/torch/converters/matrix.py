@@ -17,12 +17,13 @@ converts(Det)(same(torch.linalg.det))
 @converts(MatMul, types=WITH_UINT64, narrow=True)
 def mat_mul(op: MatMul) -> Kernel:
     transpose_x, transpose_y = op.transpose_x, op.transpose_y
-    if not (transpose_x or transpose_y):
-        return torch.matmul
 
     def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         x = x.mT if transpose_x and x.ndim > 1 else x
         y = y.mT if transpose_y and y.ndim > 1 else y
+        if y.ndim == 2 and x.ndim > 2:
+            # Of a view, PyTorch makes a product for each matrix of x.
+            return torch.matmul(x.flatten(0, -2), y).unflatten(0, x.shape[:-1])
         return torch.matmul(x, y)
 
     return run
