@@ -72,7 +72,9 @@ class TorchProgram(Program):
         self._types = [operand.type.element_type for operand in model.outputs.values()]
         self._place = [placing(o.type.element_type, chip) for o in model.inputs.values()]
         self._fetch = [fetching(element_type, chip) for element_type in self._types]
-        self._kept = frozenset(tensor.untyped_storage().data_ptr() for tensor in constants.values())
+        self._constant_memory = frozenset(
+            tensor.untyped_storage().data_ptr() for tensor in constants.values()
+        )
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         return self._state.call(self._run, inputs)
@@ -86,7 +88,9 @@ class TorchProgram(Program):
         """Return the outputs on the chip, which share no memory with inputs and constants."""
         try:
             outputs = self._function(*inputs)
-            taken = {tensor.untyped_storage().data_ptr() for tensor in inputs} | self._kept
+            taken = {
+                tensor.untyped_storage().data_ptr() for tensor in inputs
+            } | self._constant_memory
             for index, tensor in enumerate(outputs):
                 outputs[index] = owned(tensor, taken)
                 taken.add(outputs[index].untyped_storage().data_ptr())

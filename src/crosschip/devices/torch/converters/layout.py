@@ -14,12 +14,12 @@ from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Tra
 
 @converts(Reshape)
 def reshape(op: Reshape) -> Kernel:
-    shape, kept = op.shape, () if op.allow_zero else [i for i, n in enumerate(op.shape) if n == 0]
-    if not kept and -1 not in shape:
+    shape, copied = op.shape, () if op.allow_zero else [i for i, n in enumerate(op.shape) if n == 0]
+    if not copied and -1 not in shape:
         return lambda x: x.reshape(shape)
 
     def run(x: torch.Tensor) -> torch.Tensor:
-        sizes = [x.shape[axis] if axis in kept else size for axis, size in enumerate(shape)]
+        sizes = [x.shape[axis] if axis in copied else size for axis, size in enumerate(shape)]
         if -1 in shape:
             others = math.prod(size for size in sizes if size != -1)
             count = x.numel() // others if others else 0

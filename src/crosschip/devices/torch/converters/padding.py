@@ -31,8 +31,8 @@ def _repeating(sides: list[tuple[int, int]], mode: str) -> Kernel:
     def run(x: torch.Tensor, value: torch.Tensor | None) -> torch.Tensor:
         for axis, (before, after) in enumerate(sides):
             if before or after:
-                kept = np.arange(x.shape[axis])[max(0, -before) : x.shape[axis] - max(0, -after)]
-                sources = np.pad(kept, (max(0, before), max(0, after)), mode)  # type: ignore[call-overload]
+                part = np.arange(x.shape[axis])[max(0, -before) : x.shape[axis] - max(0, -after)]
+                sources = np.pad(part, (max(0, before), max(0, after)), mode)  # type: ignore[call-overload]
                 x = x.index_select(axis, torch.from_numpy(sources).to(x.device))
         return x
 
