@@ -33,7 +33,7 @@ class Engine:
     """
 
     def __init__(self, name: str, mode: str) -> None:
-        self.version: str = torch.__version__
+        self.version = str(torch.__version__)
         self._mode = mode
         try:
             self._chip = torch.device(name)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
+from warnings import catch_warnings
 
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -47,7 +48,7 @@ def one_graph(
         return _calls(model, function, "the sizes of its inputs are not static")
     examples = _examples(model, chip)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), catch_warnings(action="ignore"):  # of PyTorch's own modules
             graph = make_fx(function)(*examples)
             compiled: Any = torch._inductor.compile(graph, examples, options=_OPTIONS)
         outputs = state.call(compiled, *examples)
