@@ -77,6 +77,7 @@ def wrapped(tensor: torch.Tensor, element_type: ElementType) -> torch.Tensor:
 def of_array(array: Array) -> torch.Tensor:
     """Return a tensor of the host that shares the array's memory, where its type allows it."""
     element_type = ElementType.of(array.dtype)
+    array = array.view(element_type.dtype)  # NumPy has two types for some integers
     if not array.flags.writeable:
         array = np.asarray(_Writable(array)).view(array.dtype).reshape(array.shape)
     if element_type is ElementType.BFLOAT16:

@@ -34,7 +34,14 @@ def placing(element_type: ElementType, device: torch.device) -> Callable[[Array]
     """Return the function that places arrays of a type: `place`, or less where that is enough."""
     if device.type != "cpu" or element_type not in SHARED:
         return lambda array: place(array, device)
-    return lambda array: torch.from_numpy(array) if array.flags.writeable else of_array(array)
+    own = element_type.dtype
+
+    def share(array: Array) -> torch.Tensor:
+        if array.flags.writeable and array.dtype is own:
+            return torch.from_numpy(array)
+        return of_array(array)
+
+    return share
 
 
 def fetching(element_type: ElementType, device: torch.device) -> Callable[[torch.Tensor], Array]:

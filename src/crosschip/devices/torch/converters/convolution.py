@@ -81,7 +81,11 @@ def convolve_transposed(op: convolution.ConvTranspose) -> Kernel:
             spatial = ((size - 1) * s + extent(k, d) for size, k, s, d in sizes)
             full = x.new_zeros((x.shape[0], filter.shape[1] * group, *spatial))
         cut = _cut(op, x.shape[2:], filter.shape[2:])
-        output = torch.constant_pad_nd(full, reverse_pads([-pixels for pixels in cut]), 0)
+        appended = [max(0, -pixels) if at % 2 else 0 for at, pixels in enumerate(cut)]
+        output = torch.constant_pad_nd(full, reverse_pads(appended), 0)
+        for axis, (before, after) in enumerate(zip(cut[::2], cut[1::2], strict=True), 2):
+            end = output.shape[axis] - max(0, after)
+            output = torch.ops.aten.slice.Tensor(output, axis, before, max(before, end))
         return output if bias is None else output + bias.reshape(-1, *(1,) * op.spatial_rank)
 
     return run

@@ -28,7 +28,7 @@ def convolve_integers(op: integers.ConvInteger) -> Kernel:
         if zero is not None and zero.ndim:
             zero = zero.reshape(-1, *(1,) * (1 + rank))
         windows = op.windows(tuple(filter.shape[2:]))
-        if not x.numel():
+        if not (x.numel() and filter.numel()):
             return of_nothing(windows, x, filter, None)
         image, pads = padded(windows, _differences(x, x_zero))
         weights = _differences(filter, zero)
