@@ -41,7 +41,7 @@ def group_normalization(op: normalization.GroupNormalization) -> Kernel:
     groups, epsilon = op.groups, op.epsilon
 
     def run(x: Tensor, scale: Tensor | None, bias: Tensor | None) -> Tensor:
-        return functional.group_norm(x, groups, _like(scale, x), _like(bias, x), epsilon)
+        return torch.group_norm(x, groups, _like(scale, x), _like(bias, x), epsilon)
 
     return run
 
@@ -53,7 +53,7 @@ def instance_normalization(op: normalization.InstanceNormalization) -> Kernel:
     def run(x: Tensor, scale: Tensor | None, bias: Tensor | None) -> Tensor:
         if not x.numel():
             return x
-        return functional.group_norm(x, x.shape[1], _like(scale, x), _like(bias, x), epsilon)
+        return torch.group_norm(x, x.shape[1], _like(scale, x), _like(bias, x), epsilon)
 
     return run
 
@@ -129,6 +129,8 @@ def lrn(op: normalization.LRN) -> Kernel:
     size, bias, alpha, beta = op.size, op.bias, op.alpha, op.beta
 
     def run(x: Tensor) -> Tensor:
+        if not x.numel():
+            return x
         sides = [0, 0] * (x.ndim - 2) + [(size - 1) // 2, size // 2]
         squares = torch.constant_pad_nd(torch.square(x), sides, 0)
         return x / torch.pow(bias + alpha * squares.unfold(1, size, 1).sum(-1), beta)

@@ -71,8 +71,13 @@ def max_pool(op: pooling.MaxPool) -> Kernel:
         inside = (..., *(slice(count) for count in counts))
         reals = x if x.is_floating_point() else x.float()
         pads = sides[::2]
-        # PyTorch pads by at most half a window, and both sides alike.
-        is_padded = pads != sides[1::2] or any(2 * p > k for p, k in zip(pads, kernel, strict=True))
+        # PyTorch pads by at most half a window, and both sides alike; of a window without a pixel,
+        # which only dilation makes then, its index is not -1.
+        is_padded = (
+            pads != sides[1::2]
+            or any(2 * pad > size for pad, size in zip(pads, kernel, strict=True))
+            or (indexed and max(dilations) > 1)
+        )
         if is_padded:
             # Padding must be less than each pixel, to be never the maximum.
             reals = _padded(_finite(reals) if indexed else reals, windows, float("-inf"))
