@@ -14,6 +14,7 @@ from tests.devices.torch.conftest import CHIP
 
 import crosschip
 from crosschip.devices.torch import TorchDevice
+from crosschip.devices.torch.host_state import State
 from crosschip.devices.torch.memory import TorchBuffer
 from crosschip.hal import HostBuffer, Options
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, TensorType, symbol
@@ -126,12 +127,16 @@ def test_the_state_of_the_process_is_left_alone(check: Checker) -> None:
     before = torch.get_num_threads(), torch.is_grad_enabled(), torch.get_default_dtype()
     (expected,) = program.run([array])
     torch.set_float32_matmul_precision("medium")
+    convolutions = torch.backends.mkldnn.conv
     try:
+        convolutions.fp32_precision = "bf16"
         with torch.autocast("cpu", torch.bfloat16):
             (result,) = program.run([array])
             assert torch.is_autocast_enabled("cpu")
         assert torch.get_float32_matmul_precision() == "medium"
+        assert convolutions.fp32_precision == "bf16"
     finally:
+        convolutions.fp32_precision = "none"
         torch.set_float32_matmul_precision("highest")
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
     assert not torch.is_inference_mode_enabled()
@@ -162,3 +167,21 @@ def test_calls_where_a_graph_is_impossible(
             np.testing.assert_array_equal(program.run([array])[0], [[1, 2]])
             assert program.save() == b'{"compile": "off"}'
             assert why in caplog.messages[-1]
+
+
+def test_a_gpu_computes_float32_in_float32() -> None:
+    """The settings of a run on CUDA, which PyTorch has without a GPU, too."""
+    settings = torch.backends.cudnn.conv, torch.backends.cuda.matmul
+    before = [each.fp32_precision for each in settings]
+    sums = torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
+
+    def read() -> tuple[str, str, bool]:
+        convolution, product = (each.fp32_precision for each in settings)
+        narrow = torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
+        return convolution, product, narrow
+
+    convolution, product, narrow = State(torch.device("cuda"), None).call(read)
+    assert {convolution, product} <= {"ieee", "none"}
+    assert not narrow
+    assert [each.fp32_precision for each in settings] == before
+    assert torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction == sums

@@ -8,13 +8,28 @@ whole process is set only where it differs, and set back.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 
-_EXACT = "highest"
+_ROUNDED = frozenset({"tf32", "bf16"})
+"""What products of float32 may be rounded to, by PyTorch's settings of each library."""
+
+_BACKENDS = torch.backends
+_PRODUCTS: Mapping[str, tuple[Any, ...]] = {
+    "cpu": (_BACKENDS.mkldnn.matmul, _BACKENDS.mkldnn.conv),
+    "cuda": (_BACKENDS.cuda.matmul, _BACKENDS.cudnn.conv),
+    "xpu": (_BACKENDS.mkldnn.matmul, _BACKENDS.mkldnn.conv),
+}
+"""The settings of products and convolutions, by the kind of chip."""
+
+_NARROW_SUMS = (
+    "allow_fp16_reduced_precision_reduction",
+    "allow_bf16_reduced_precision_reduction",
+)
+"""The settings that let products of 16-bit floats be summed in their type, on CUDA."""
 
 
 class State:
@@ -28,7 +43,7 @@ class State:
     def __init__(self, device: torch.device, threads: int | None) -> None:
         self._kind = device.type
         self._threads = threads
-        self._rounds_in_convolutions = device.type == "cuda"
+        self._products = _PRODUCTS.get(device.type, ())
 
     def call(self, function: Any, *arguments: Any) -> Any:
         """Call a function in this state."""
@@ -37,8 +52,13 @@ class State:
                 return function(*arguments)
         with ExitStack() as stack:
             stack.enter_context(torch.inference_mode())
-            stack.enter_context(torch.autocast(self._kind, enabled=False))
-            stack.enter_context(_exact_products(self._rounds_in_convolutions))
+            if torch.is_autocast_enabled(self._kind):  # PyTorch has it for some kinds only
+                stack.enter_context(torch.autocast(self._kind, enabled=False))
+            for settings in self._products:
+                if settings.fp32_precision in _ROUNDED:
+                    stack.enter_context(_set(settings, "fp32_precision", "ieee"))
+            for name in _NARROW_SUMS if self._kind == "cuda" else ():
+                stack.enter_context(_set(_BACKENDS.cuda.matmul, name, False))
             if self._threads is not None:
                 stack.enter_context(_THREADS.limited(self._threads))
             return function(*arguments)
@@ -47,28 +67,21 @@ class State:
         """Return whether the process' state is already as a run needs it."""
         return (
             self._threads is None
-            and not self._rounds_in_convolutions
+            and self._kind != "cuda"
             and not torch.is_autocast_enabled(self._kind)
-            and torch.get_float32_matmul_precision() == _EXACT
+            and not any(settings.fp32_precision in _ROUNDED for settings in self._products)
         )
 
 
 @contextmanager
-def _exact_products(convolutions: bool) -> Iterator[None]:
-    """Let products of float32 be computed in float32."""
-    products = torch.get_float32_matmul_precision()
-    allowed = convolutions and torch.backends.cudnn.allow_tf32
+def _set(settings: Any, name: str, value: Any) -> Iterator[None]:
+    """Change a setting of PyTorch, and set it back."""
+    before = getattr(settings, name)
+    setattr(settings, name, value)
     try:
-        if products != _EXACT:
-            torch.set_float32_matmul_precision(_EXACT)
-        if allowed:
-            torch.backends.cudnn.allow_tf32 = False
         yield
     finally:
-        if products != _EXACT:
-            torch.set_float32_matmul_precision(products)
-        if allowed:
-            torch.backends.cudnn.allow_tf32 = True
+        setattr(settings, name, before)
 
 
 class _Threads:
