@@ -104,6 +104,13 @@ def test_computed_parameters(check: Checker) -> None:
         program.run([array, np.array([4, 2])])
 
 
+def test_a_size_is_inferred_without_elements(check: Checker) -> None:
+    empty = np.zeros((0, 3, 4), np.float32)
+    for typing in (check.static, check.symbolic):
+        (result,) = run(check, lambda b, x: b.add(Reshape, x, (0, -1)), empty, typing=typing)
+        assert result.shape == (0, 12)
+
+
 def test_sizes_that_do_not_fit_are_refused(check: Checker) -> None:
     """PyTorch broadcasts a bias of one element; the definition has one a channel."""
     b = Builder()

@@ -21,9 +21,9 @@ def reshape(op: Reshape) -> Kernel:
     def run(x: torch.Tensor) -> torch.Tensor:
         sizes = [x.shape[axis] if axis in copied else size for axis, size in enumerate(shape)]
         if -1 in shape:
-            others = math.prod(size for size in sizes if size != -1)
-            count = x.numel() // others if others else 0
-            sizes[shape.index(-1)] = count
+            remaining = math.prod(n for axis, n in enumerate(x.shape) if axis not in copied)
+            new = (n for axis, n in enumerate(shape) if axis not in copied and n != -1)
+            sizes[shape.index(-1)] = remaining // max(1, math.prod(new))
         return x.reshape(sizes)
 
     return run
