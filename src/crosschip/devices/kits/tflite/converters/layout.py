@@ -75,7 +75,7 @@ def concat(g: Graph, op: Concat) -> Operand:
     return g.native("CONCATENATION", *(parts or op.parts), type=op.outputs[0].type, axis=axis)
 
 
-@converts(Stack, types=MOVABLE - {ElementType.FLOAT16})
+@converts(Stack, types=MOVABLE - BOOLEANS - {ElementType.FLOAT16})
 def stack(g: Graph, op: Stack) -> Operand:
     axis = op.axis % rank_of(op.outputs[0])
     count = len(op.parts)
@@ -92,7 +92,9 @@ def _split_limit(op: Split) -> Refusal | None:
     return Refusal("split", "a piece has no elements", Rule.SHAPE) if 0 in op.split else None
 
 
-@converts(Split, types=MOVABLE - {ElementType.FLOAT16}, limit=_split_limit, nonempty=True)
+@converts(
+    Split, types=MOVABLE - BOOLEANS - {ElementType.FLOAT16}, limit=_split_limit, nonempty=True
+)
 def split(g: Graph, op: Split) -> tuple[Operand, ...]:
     axis, types = op.axis % rank_of(op.input), [output.type for output in op.outputs]
     operands = [op.input, g.int32(op.split), g.int32(axis)]

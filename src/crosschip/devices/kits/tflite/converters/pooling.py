@@ -31,7 +31,14 @@ def _limit(op: AveragePool2D | MaxPool2D) -> Refusal | None:
 
 
 def _max_limit(op: MaxPool2D) -> Refusal | None:
-    return Refusal("return_indices", "there are none") if op.return_indices else _limit(op)
+    if op.return_indices:
+        return Refusal("return_indices", "there are none")
+    sizes = shape_of(op.input)[2:]
+    if op.input.type.quantization is not None and not np.all(op.windows.population(sizes)):
+        return Refusal(
+            "pads", "there are windows without pixels, whose least number has no integer"
+        )
+    return _limit(op)
 
 
 @converts_images(

@@ -1,0 +1,173 @@
+"""Rewrites that avoid what LiteRT computes wrong; the quirks are in `quirks`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from crosschip.ir import Builder, ElementType, Model, Operand
+from crosschip.ir.dataclass import dataclass
+from crosschip.ir.types import FLOATS
+from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Pow, Sub
+from crosschip.ops.standard.comparison import Less, LessEqual, NotEqual
+from crosschip.ops.standard.conversion import BitCast, Cast
+from crosschip.ops.standard.indexing import GatherND
+from crosschip.ops.standard.layout import Expand, Reshape, Transpose
+from crosschip.ops.standard.logical import BitwiseXor, Where
+from crosschip.ops.standard.pooling import AveragePool2D
+from crosschip.ops.standard.reduction import ReduceAny, ReduceMax, ReduceMin
+from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
+from crosschip.ops.standard.unary import Exp, Log, Neg, Rsqrt, Sqrt
+from crosschip.passes.base import Pass
+from crosschip.passes.rewrite_operations import constant_like, rebuild
+from crosschip.passes.rewriter import Rewriter
+
+
+def nan_of_exponential(b: Builder, op: Exp) -> Sequence[Operand] | None:
+    """Return NaN where the input is NaN (quirk `exp-of-nan`)."""
+    if not _is_float(op.input):
+        return None
+    return (b.add(Where, _is_nan(b, op.input), op.input, rebuild(b, op)),)
+
+
+def logarithm_of_finite(b: Builder, op: Log) -> Sequence[Operand] | None:
+    """Return NaN and infinity themselves (quirks `log-of-nan`, `log-of-infinity`)."""
+    if not _is_float(op.input):
+        return None
+    largest = constant_like(b, op.input, float(np.finfo(np.float32).max))
+    return (b.add(Where, b.add(LessEqual, op.input, largest), rebuild(b, op), op.input),)
+
+
+def reciprocal_of_root(b: Builder, op: Rsqrt) -> Sequence[Operand] | None:
+    """Divide 1 by the root, which is infinite at 0 (quirk `rsqrt-of-zero`)."""
+    if not _is_float(op.input):
+        return None
+    return (b.add(Div, constant_like(b, op.input, 1), b.add(Sqrt, op.input)),)
+
+
+def negative_as_product(b: Builder, op: Neg) -> Sequence[Operand] | None:
+    """Multiply by -1, which changes the sign of 0 (quirk `negative-of-zero`)."""
+    if not _is_float(op.input):
+        return None
+    return (b.add(Mul, op.input, constant_like(b, op.input, -1)),)
+
+
+def nan_of_extreme(b: Builder, op: Max | Min) -> Sequence[Operand] | None:
+    """Return NaN where the first operand is NaN (quirks `maximum-of-nan`, `minimum-of-nan`).
+
+    A constant without NaN becomes the first operand, and needs no check.
+    """
+    if not _is_float(op.input0):
+        return None
+    first, second = (op.input1, op.input0) if op.input1.is_constant else (op.input0, op.input1)
+    result = rebuild(b, op, input0=first, input1=second)
+    if first.value is None or np.isnan(first.value).any():
+        result = b.add(Where, _is_nan(b, first), first, result)
+    return (result,)
+
+
+def nan_of_reduction(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Operand] | None:
+    """Return NaN if an element is NaN (quirks `greatest-of-nan`, `least-of-nan`)."""
+    if not _is_float(op.input):
+        return None
+    has_nan = b.add(ReduceAny, _is_nan(b, op.input), axes=op.axes, keepdim=op.keepdim)
+    return (b.add(Where, has_nan, constant_like(b, op.input, np.nan), rebuild(b, op)),)
+
+
+def place_of_nan(b: Builder, op: ArgMax | ArgMin) -> Sequence[Operand] | None:
+    """Return the index of the first NaN, if there is one (quirks `place-of-nan`)."""
+    if not _is_float(op.input):
+        return None
+    is_nan = _is_nan(b, op.input)
+    has_nan = b.add(ReduceAny, is_nan, axes=(op.axis,), keepdim=op.keepdim)
+    first = b.add(
+        ArgMax, b.add(Cast, is_nan, ElementType.INT32), op.axis, keepdim=op.keepdim, dtype=op.dtype
+    )
+    return (b.add(Where, has_nan, first, rebuild(b, op)),)
+
+
+def largest_of_keys(b: Builder, op: TopK) -> Sequence[Operand] | None:
+    """Search integers that are in the order of the numbers (quirk `largest-of-nan`).
+
+    The bits of a number that is not negative are in its order, with NaN after infinity; those of a
+    negative one are in the reverse order.
+    """
+    shape = op.input.type.static_shape
+    if not _is_float(op.input) or shape is None:
+        return None
+    axis = op.axis % len(shape)
+    order = [*(a for a in range(len(shape)) if a != axis), axis]
+    rows = b.add(Transpose, op.input, order)
+    bits = b.add(BitCast, b.add(Add, rows, constant_like(b, rows, 0)), ElementType.INT32)
+    flipped = b.add(BitwiseXor, bits, np.int32(_LARGEST))
+    keys = b.add(Where, b.add(Less, bits, np.int32(0)), flipped, bits)
+    keys = b.add(Where, _is_nan(b, rows), np.int32(_LARGEST), keys)
+    if not op.largest:
+        keys = b.add(BitwiseXor, keys, np.int32(-1))
+    _, places = b.add_all(
+        TopK, keys, op.k, axis=-1, sorted=op.sorted, return_indices_dtype=ElementType.INT32
+    )
+    count = prod(shape) // shape[axis]
+    lines = b.add(Reshape, rows, (count, shape[axis]))
+    indices = b.add(Reshape, places, (count, op.k, 1))
+    values = b.add(Reshape, b.add(GatherND, lines, indices, batch_dims=1), _moved(op, order))
+    back = [order.index(a) for a in range(len(shape))]
+    places = b.add(Cast, places, op.return_indices_dtype)
+    return tuple(b.add(Transpose, each, back) for each in (values, places))
+
+
+def _moved(op: TopK, order: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of the output with its axes in an order."""
+    shape = op.outputs[0].type.static_shape or ()
+    return tuple(shape[axis] for axis in order)
+
+
+def power_in_full(b: Builder, op: Pow) -> Sequence[Operand] | None:
+    """Repeat a single exponent, with which infinities are clamped (quirk `power-of-infinity`)."""
+    shape = op.outputs[0].type.static_shape or ()
+    if prod(op.input1.type.static_shape or ()) != 1 or prod(shape) == 1:
+        return None
+    return (rebuild(b, op, input1=b.add(Expand, op.input1, shape)),)
+
+
+def difference_of_means(b: Builder, op: AveragePool2D) -> Sequence[Operand] | None:
+    """Subtract half the mean of negatives from half the mean (quirk `average-of-nan`).
+
+    The mean of a window with a NaN is the least number, so that only the difference is NaN.
+    """
+    if not _is_float(op.input):
+        return None
+    half, negative = (b.add(Mul, op.input, constant_like(b, op.input, c)) for c in (0.5, -0.5))
+    return (b.add(Sub, rebuild(b, op, input=half), rebuild(b, op, input=negative)),)
+
+
+_LARGEST = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class RemoveEmpty(Pass):
+    """Replaces operations whose outputs have no elements by constants.
+
+    LiteRT computes nothing for them, and some of its kernels fail.
+    """
+
+    def rewrite(self, model: Model) -> Model:
+        rewriter = Rewriter(model)
+        for operation in map(rewriter.resolved, model.operations):
+            if not all(0 in (output.type.static_shape or ()) for output in operation.outputs):
+                rewriter.keep(operation)
+                continue
+            for output in operation.outputs:
+                dtype = output.type.element_type.dtype
+                rewriter.replace_by_value(output, np.empty(output.type.static_shape or (), dtype))
+        return rewriter.finish()
+
+
+def _is_float(operand: Operand) -> bool:
+    return operand.type.element_type in FLOATS
+
+
+def _is_nan(b: Builder, operand: Operand) -> Operand:
+    return b.add(NotEqual, operand, operand)

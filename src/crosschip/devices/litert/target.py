@@ -1,0 +1,63 @@
+"""The operations that LiteRT runs, and the passes before they are written to a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crosschip.devices.kits.tflite import lowering
+from crosschip.devices.kits.tflite.converters.table import MOVABLE
+from crosschip.devices.litert.limits import refusal
+from crosschip.devices.litert.lowering import (
+    RemoveEmpty,
+    difference_of_means,
+    largest_of_keys,
+    logarithm_of_finite,
+    nan_of_exponential,
+    nan_of_extreme,
+    nan_of_reduction,
+    negative_as_product,
+    place_of_nan,
+    power_in_full,
+    reciprocal_of_root,
+)
+from crosschip.hal import YES, Support
+from crosschip.hal.converters import to_support
+from crosschip.ir import Operation
+from crosschip.ops.standard.arithmetic import Max, Min, Pow
+from crosschip.ops.standard.pooling import AveragePool2D
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
+from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
+from crosschip.ops.standard.unary import Exp, Log, Neg, Rsqrt
+from crosschip.passes.base import Pass
+from crosschip.passes.rewrite_operations import RewriteOperations
+
+_PASSES: tuple[Pass, ...] = (
+    RemoveEmpty(),
+    RewriteOperations(difference_of_means, (AveragePool2D,)),
+    RewriteOperations(place_of_nan, (ArgMax, ArgMin)),
+    RewriteOperations(largest_of_keys, (TopK,)),
+    RewriteOperations(power_in_full, (Pow,)),
+    RewriteOperations(nan_of_reduction, (ReduceMax, ReduceMin)),
+    RewriteOperations(nan_of_extreme, (Max, Min)),
+    RewriteOperations(nan_of_exponential, (Exp,)),
+    RewriteOperations(logarithm_of_finite, (Log,)),
+    RewriteOperations(reciprocal_of_root, (Rsqrt,)),
+    RewriteOperations(negative_as_product, (Neg,)),
+)
+
+
+def _supports(operation: Operation) -> Support:
+    shapes = [output.type.static_shape for output in operation.outputs]
+    operands = (*(o for o in operation.inputs if o is not None), *operation.outputs)
+    are_movable = all(operand.type.element_type in MOVABLE for operand in operands)
+    if are_movable and shapes and all(shape is not None and 0 in shape for shape in shapes):
+        return YES
+    support = lowering.supports(operation)
+    if not support:
+        return support
+    refused = refusal(operation)
+    return support if refused is None else to_support(operation, refused)
+
+
+TARGET = replace(lowering.TARGET, name="litert", supports=_supports, passes=_PASSES)
+"""The standard operators that LiteRT runs."""
