@@ -17,7 +17,7 @@ from crosschip.ops.standard.indexing import GatherND
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose
 from crosschip.ops.standard.logical import BitwiseXor, Where
 from crosschip.ops.standard.pooling import AveragePool2D
-from crosschip.ops.standard.reduction import ReduceAny, ReduceMax, ReduceMin
+from crosschip.ops.standard.reduction import ReduceAny, ReduceMax, ReduceMean, ReduceMin
 from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 from crosschip.ops.standard.unary import Exp, Log, Neg, Rsqrt, Sqrt
 from crosschip.passes.base import Pass
@@ -135,10 +135,14 @@ def power_in_full(b: Builder, op: Pow) -> Sequence[Operand] | None:
 def difference_of_means(b: Builder, op: AveragePool2D) -> Sequence[Operand] | None:
     """Subtract half the mean of negatives from half the mean (quirk `average-of-nan`).
 
-    The mean of a window with a NaN is the least number, so that only the difference is NaN.
+    The mean of a window with a NaN is the least number, so that only the difference is NaN. The
+    mean of the whole image has another kernel, which keeps NaN.
     """
     if not _is_float(op.input):
         return None
+    image = (op.input.type.static_shape or ())[2:]
+    if op.kernel_shape == image and not any(op.windows.padding(image)):
+        return (b.add(ReduceMean, op.input, axes=(2, 3), keepdim=True),)
     half, negative = (b.add(Mul, op.input, constant_like(b, op.input, c)) for c in (0.5, -0.5))
     return (b.add(Sub, rebuild(b, op, input=half), rebuild(b, op, input=negative)),)
 

@@ -40,9 +40,9 @@ def supports(operation: Operation) -> Support:
         if operand.type.static_shape is None:
             return Support.no(operation, slot, "its sizes must be known", Rule.SHAPE)
     table = images if operation.type in images.operators else converters
-    if isinstance(operation, Operator) and operation.fused is Fuse.RELU1:
-        if operation.outputs[0].type.element_type is ElementType.INT16:
-            return Support.no(operation, "fuse_code", "RELU1 of int16", Rule.FUSION)
+    is_word = operation.outputs[0].type.element_type is ElementType.INT16
+    if is_word and isinstance(operation, Operator) and operation.fused is Fuse.RELU1:
+        return Support.no(operation, "fuse_code", "RELU1 of int16 has no kernel", Rule.FUSION)
     return table.supports(operation)
 
 

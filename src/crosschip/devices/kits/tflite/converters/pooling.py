@@ -33,11 +33,9 @@ def _limit(op: AveragePool2D | MaxPool2D) -> Refusal | None:
 def _max_limit(op: MaxPool2D) -> Refusal | None:
     if op.return_indices:
         return Refusal("return_indices", "there are none")
-    sizes = shape_of(op.input)[2:]
-    if op.input.type.quantization is not None and not np.all(op.windows.population(sizes)):
-        return Refusal(
-            "pads", "there are windows without pixels, whose least number has no integer"
-        )
+    population = op.windows.population(shape_of(op.input)[2:], with_padding=False)
+    if op.input.type.quantization is not None and not population.all():
+        return Refusal("pads", "there are windows without pixels, and no integer for them")
     return _limit(op)
 
 
