@@ -1,14 +1,15 @@
 """The device that runs models with LiteRT, the engine of TensorFlow Lite files.
 
-A model of static shapes becomes a file in memory, which LiteRT's interpreter runs on the processor,
-with XNNPACK where that has kernels.
+A model of static shapes becomes a file in memory. On the processor LiteRT's interpreter runs it,
+with XNNPACK where that has kernels; on accelerators it is compiled for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from importlib.util import find_spec
+from dataclasses import replace
 
+from crosschip.devices.litert.chips import chips
 from crosschip.hal import (
     SCHEDULING,
     Capabilities,
@@ -16,18 +17,31 @@ from crosschip.hal import (
     Instance,
     Kind,
     Options,
+    Precision,
     Program,
     Sizing,
     Support,
+    processor,
 )
 from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.errors import install_command
 
-_MISSING = f"LiteRT is not installed; {install_command('litert')}"
+_MAX_RANK = 8
+"""The largest rank of what LiteRT's kernels reshape."""
+
+CAPABILITIES = Capabilities(
+    pairs=True,
+    sizing=Sizing.FIXED,
+    threads=True,
+    max_rank=_MAX_RANK,
+    holds_weights=True,
+    settable_at_load=SCHEDULING,
+)
+"""The capabilities of the processor."""
 
 
 class LitertDevice(Device):
-    """LiteRT on the processor.
+    """LiteRT on the processor, or on an accelerator.
 
     Raises:
         DeviceError: LiteRT is not installed.
@@ -50,21 +64,26 @@ class LitertDevice(Device):
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
-        problem = "" if find_spec(cls.module) is not None else _MISSING
-        return [Instance(name="cpu", kind=Kind.CPU, description="the processor", problem=problem)]
+        return chips()
 
     @property
     def version(self) -> str:
         return self._engine.VERSION
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            pairs=True,
-            sizing=Sizing.FIXED,
-            threads=True,
-            max_rank=8,
-            holds_weights=True,
-            settable_at_load=SCHEDULING,
+        if self._is_processor:
+            return CAPABILITIES
+        from crosschip.devices.litert.accelerated import TYPES
+
+        # WebGPU is told to compute in float32; NPUs compute in float16 and integers.
+        precision = Precision.FLOAT32 if self.instance == "gpu" else Precision.FLOAT16
+        return replace(
+            CAPABILITIES,
+            pairs=False,
+            threads=False,
+            types=TYPES,
+            precisions=frozenset({precision}),
+            tied_to=(processor(), self.instance),
         )
 
     def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
@@ -88,7 +107,15 @@ class LitertDevice(Device):
         from crosschip.devices.kits.tflite.model import to_bytes
         from crosschip.devices.litert.target import TARGET
 
-        return self._engine.LitertProgram(to_bytes(lower(model, TARGET)), model, options)
+        return self.load(to_bytes(lower(model, TARGET)), model, options)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        return self._engine.LitertProgram(saved, model, options)
+        if self._is_processor:
+            return self._engine.LitertProgram(saved, model, options)
+        from crosschip.devices.litert.accelerated import AcceleratedProgram
+
+        return AcceleratedProgram(saved, model, options, self.instance)
+
+    @property
+    def _is_processor(self) -> bool:
+        return self.instance in ("", "cpu")

@@ -16,7 +16,7 @@ from crosschip.ir import Array, DeviceError, Model, TensorType
 
 VERSION: str = ai_edge_litert.__version__
 
-_ERRORS = (RuntimeError, ValueError, TypeError)
+ERRORS = (RuntimeError, ValueError, TypeError)
 
 
 class LitertProgram(Program):
@@ -48,7 +48,7 @@ class LitertProgram(Program):
             runner = self._runner()
         try:
             outputs = runner.run(inputs, places)
-        except _ERRORS as error:
+        except ERRORS as error:
             raise failure("failed while running", error) from error
         self._idle.append(runner)
         return outputs
@@ -62,7 +62,7 @@ class LitertProgram(Program):
     def _runner(self) -> _Runner:
         try:
             return _Runner(self._content, self._threads, self._inputs, self._outputs)
-        except _ERRORS as error:
+        except ERRORS as error:
             raise failure("cannot run this file", error) from error
 
 
