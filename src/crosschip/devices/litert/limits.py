@@ -25,7 +25,7 @@ from crosschip.ops.standard.unary import Exp, Log, Rsqrt
 _MAX_RANK = 6
 """The largest rank of XNNPACK's tensors."""
 
-_EXCEEDED = frozenset(range(25)) - {3, 4, 9}
+EXCEEDED = frozenset(range(25)) - {3, 4, 9}
 """The pixels of a window for which XNNPACK has no kernel of its own."""
 
 _EXACT = (Max, MaxPool2D, Min, Pad, Relu, Relu6)
@@ -92,7 +92,7 @@ def convolution(op: Conv2D) -> Refusal | None:
     """
     out, per_group, *window = op.filter.type.static_shape or ()
     is_plain = op.input.type.quantization is None
-    if is_plain and (out, per_group) == (op.group, 1) and prod(window) in _EXCEEDED:
+    if is_plain and (out, per_group) == (op.group, 1) and prod(window) in EXCEEDED:
         return Refusal("filter", f"of {prod(window)} pixels for each channel reads NaN beside them")
     return constant_weights(op)
 

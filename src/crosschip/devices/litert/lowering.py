@@ -7,12 +7,14 @@ from math import prod
 
 import numpy as np
 
+from crosschip.devices.litert.limits import EXCEEDED
 from crosschip.ir import Builder, ElementType, Model, Operand
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Pow, Sub
 from crosschip.ops.standard.comparison import Less, LessEqual, NotEqual
 from crosschip.ops.standard.conversion import BitCast, Cast
+from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import GatherND
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose
 from crosschip.ops.standard.logical import BitwiseXor, Where
@@ -132,19 +134,34 @@ def power_in_full(b: Builder, op: Pow) -> Sequence[Operand] | None:
     return (rebuild(b, op, input1=b.add(Expand, op.input1, shape)),)
 
 
-def difference_of_means(b: Builder, op: AveragePool2D) -> Sequence[Operand] | None:
-    """Subtract half the mean of negatives from half the mean (quirk `average-of-nan`).
+def mean_that_keeps_nan(b: Builder, op: AveragePool2D) -> Sequence[Operand] | None:
+    """Compute a mean with a kernel that keeps NaN (quirk `average-of-nan`).
 
-    The mean of a window with a NaN is the least number, so that only the difference is NaN. The
-    mean of the whole image has another kernel, which keeps NaN.
+    The mean of the whole image has one. A convolution of each channel is as fast as a mean, if it
+    has a kernel for the pixels of a window (quirk `nan-beside-the-window`).
     """
-    if not _is_float(op.input):
-        return None
     image = (op.input.type.static_shape or ())[2:]
-    if op.kernel_shape == image and not any(op.windows.padding(image)):
+    if not _is_float(op.input) or not image:
+        return None
+    pads = op.windows.padding(image)
+    if op.kernel_shape == image and not any(pads):
         return (b.add(ReduceMean, op.input, axes=(2, 3), keepdim=True),)
+    population = op.windows.population(image, with_padding=op.count_include_pad)
+    if prod(op.kernel_shape) in EXCEEDED or (population != population.max()).any():
+        return (_difference_of_means(b, op),)
+    channels = (op.input.type.static_shape or ())[1]
+    weight = np.float32(1 / population.max())
+    filter = np.full((channels, 1, *op.kernel_shape), weight, np.float32)
+    return (b.add(Conv2D, op.input, filter, strides=op.strides, pads=pads, group=channels),)
+
+
+def _difference_of_means(b: Builder, op: AveragePool2D) -> Operand:
+    """Subtract half the mean of negatives from half the mean.
+
+    The mean of a window with a NaN is the least number, so that only the difference is NaN.
+    """
     half, negative = (b.add(Mul, op.input, constant_like(b, op.input, c)) for c in (0.5, -0.5))
-    return (b.add(Sub, rebuild(b, op, input=half), rebuild(b, op, input=negative)),)
+    return b.add(Sub, rebuild(b, op, input=half), rebuild(b, op, input=negative))
 
 
 _LARGEST = np.iinfo(np.int32).max

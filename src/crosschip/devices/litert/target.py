@@ -9,9 +9,9 @@ from crosschip.devices.kits.tflite.converters.table import MOVABLE
 from crosschip.devices.litert.limits import refusal
 from crosschip.devices.litert.lowering import (
     RemoveEmpty,
-    difference_of_means,
     largest_of_keys,
     logarithm_of_finite,
+    mean_that_keeps_nan,
     nan_of_exponential,
     nan_of_extreme,
     nan_of_reduction,
@@ -33,7 +33,7 @@ from crosschip.passes.rewrite_operations import RewriteOperations
 
 _PASSES: tuple[Pass, ...] = (
     RemoveEmpty(),
-    RewriteOperations(difference_of_means, (AveragePool2D,)),
+    RewriteOperations(mean_that_keeps_nan, (AveragePool2D,)),
     RewriteOperations(place_of_nan, (ArgMax, ArgMin)),
     RewriteOperations(largest_of_keys, (TopK,)),
     RewriteOperations(power_in_full, (Pow,)),
