@@ -91,10 +91,16 @@ def convolution(op: Conv2D) -> Refusal | None:
     pixels than a window has, others are multiplied with 0.
     """
     out, per_group, *window = op.filter.type.static_shape or ()
-    is_plain = op.input.type.quantization is None
-    if is_plain and (out, per_group) == (op.group, 1) and prod(window) in EXCEEDED:
+    is_exceeded = (out, per_group) == (op.group, 1) and prod(window) in EXCEEDED
+    if is_exceeded and op.input.type.quantization is None and not scales_channels(op):
         return Refusal("filter", f"of {prod(window)} pixels for each channel reads NaN beside them")
     return constant_weights(op)
+
+
+def scales_channels(op: Conv2D) -> bool:
+    """Return whether a convolution multiplies each channel of reals by one number."""
+    is_plain = op.input.type.quantization is None and op.filter.type.shape == (op.group, 1, 1, 1)
+    return is_plain and set(op.strides) == {1} and not any(op.pads)
 
 
 def few_axes(op: Operator) -> Refusal | None:

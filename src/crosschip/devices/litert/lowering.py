@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from crosschip.devices.litert.limits import EXCEEDED
+from crosschip.devices.litert.limits import EXCEEDED, scales_channels
 from crosschip.ir import Builder, ElementType, Model, Operand
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
@@ -153,6 +153,18 @@ def mean_that_keeps_nan(b: Builder, op: AveragePool2D) -> Sequence[Operand] | No
     weight = np.float32(1 / population.max())
     filter = np.full((channels, 1, *op.kernel_shape), weight, np.float32)
     return (b.add(Conv2D, op.input, filter, strides=op.strides, pads=pads, group=channels),)
+
+
+def product_by_pixel(b: Builder, op: Conv2D) -> Sequence[Operand] | None:
+    """Multiply channels by numbers (quirk `nan-beside-the-window`)."""
+    if not scales_channels(op):
+        return None
+    out = (op.filter.type.static_shape or ())[0]
+    factors = b.add(Reshape, op.filter, (out, 1, 1))
+    if op.bias is None:
+        return (b.add(Mul, op.input, factors, fuse_code=op.fused),)
+    scaled, bias = b.add(Mul, op.input, factors), b.add(Reshape, op.bias, (out, 1, 1))
+    return (b.add(Add, scaled, bias, fuse_code=op.fused),)
 
 
 def _difference_of_means(b: Builder, op: AveragePool2D) -> Operand:

@@ -18,12 +18,14 @@ from crosschip.devices.litert.lowering import (
     negative_as_product,
     place_of_nan,
     power_in_full,
+    product_by_pixel,
     reciprocal_of_root,
 )
 from crosschip.hal import YES, Support
 from crosschip.hal.converters import to_support
 from crosschip.ir import Operation
 from crosschip.ops.standard.arithmetic import Max, Min, Pow
+from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.pooling import AveragePool2D
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
@@ -34,6 +36,7 @@ from crosschip.passes.rewrite_operations import RewriteOperations
 _PASSES: tuple[Pass, ...] = (
     RemoveEmpty(),
     RewriteOperations(mean_that_keeps_nan, (AveragePool2D,)),
+    RewriteOperations(product_by_pixel, (Conv2D,)),
     RewriteOperations(place_of_nan, (ArgMax, ArgMin)),
     RewriteOperations(largest_of_keys, (TopK,)),
     RewriteOperations(power_in_full, (Pow,)),
@@ -47,16 +50,23 @@ _PASSES: tuple[Pass, ...] = (
 
 
 def _supports(operation: Operation) -> Support:
-    shapes = [output.type.static_shape for output in operation.outputs]
-    operands = (*(o for o in operation.inputs if o is not None), *operation.outputs)
-    are_movable = all(operand.type.element_type in MOVABLE for operand in operands)
-    if are_movable and shapes and all(shape is not None and 0 in shape for shape in shapes):
+    if _is_empty(operation):
         return YES
     support = lowering.supports(operation)
     if not support:
         return support
     refused = refusal(operation)
     return support if refused is None else to_support(operation, refused)
+
+
+def _is_empty(operation: Operation) -> bool:
+    """Return whether all outputs are known to have no elements, which `RemoveEmpty` replaces."""
+    operands = (*(o for o in operation.inputs if o is not None), *operation.outputs)
+    return (
+        operation.type in lowering.TARGET.operators
+        and all(operand.type.element_type in MOVABLE for operand in operands)
+        and all(0 in (output.type.static_shape or ()) for output in operation.outputs)
+    )
 
 
 TARGET = replace(lowering.TARGET, name="litert", supports=_supports, passes=_PASSES)
