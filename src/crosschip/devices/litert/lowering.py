@@ -16,7 +16,7 @@ from crosschip.ops.standard.comparison import Less, LessEqual, NotEqual
 from crosschip.ops.standard.conversion import BitCast, Cast
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import GatherND
-from crosschip.ops.standard.layout import Expand, Reshape, Transpose
+from crosschip.ops.standard.layout import Expand, Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import BitwiseXor, Where
 from crosschip.ops.standard.pooling import AveragePool2D
 from crosschip.ops.standard.reduction import ReduceAny, ReduceMax, ReduceMean, ReduceMin
@@ -101,29 +101,27 @@ def largest_of_keys(b: Builder, op: TopK) -> Sequence[Operand] | None:
         return None
     axis = op.axis % len(shape)
     order = [*(a for a in range(len(shape)) if a != axis), axis]
-    rows = b.add(Transpose, op.input, order)
-    bits = b.add(BitCast, b.add(Add, rows, constant_like(b, rows, 0)), ElementType.INT32)
+    rows = _transposed(b, op.input, order)
+    lines = b.add(Reshape, rows, (prod(shape) // shape[axis], shape[axis]))
+    bits = b.add(BitCast, b.add(Add, lines, constant_like(b, lines, 0)), ElementType.INT32)
     flipped = b.add(BitwiseXor, bits, np.int32(_LARGEST))
     keys = b.add(Where, b.add(Less, bits, np.int32(0)), flipped, bits)
-    keys = b.add(Where, _is_nan(b, rows), np.int32(_LARGEST), keys)
+    keys = b.add(Where, _is_nan(b, lines), np.int32(_LARGEST), keys)
     if not op.largest:
         keys = b.add(BitwiseXor, keys, np.int32(-1))
     _, places = b.add_all(
         TopK, keys, op.k, axis=-1, sorted=op.sorted, return_indices_dtype=ElementType.INT32
     )
-    count = prod(shape) // shape[axis]
-    lines = b.add(Reshape, rows, (count, shape[axis]))
-    indices = b.add(Reshape, places, (count, op.k, 1))
-    values = b.add(Reshape, b.add(GatherND, lines, indices, batch_dims=1), _moved(op, order))
+    values = b.add(GatherND, lines, b.add(Unsqueeze, places, (2,)), batch_dims=1)
+    moved = (*(shape[a] for a in order[:-1]), op.k)
     back = [order.index(a) for a in range(len(shape))]
-    places = b.add(Cast, places, op.return_indices_dtype)
-    return tuple(b.add(Transpose, each, back) for each in (values, places))
+    outputs = (values, b.add(Cast, places, op.return_indices_dtype))
+    return tuple(_transposed(b, b.add(Reshape, each, moved), back) for each in outputs)
 
 
-def _moved(op: TopK, order: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of the output with its axes in an order."""
-    shape = op.outputs[0].type.static_shape or ()
-    return tuple(shape[axis] for axis in order)
+def _transposed(b: Builder, operand: Operand, order: Sequence[int]) -> Operand:
+    is_changed = list(order) != list(range(len(order)))
+    return b.add(Transpose, operand, order) if is_changed else operand
 
 
 def power_in_full(b: Builder, op: Pow) -> Sequence[Operand] | None:
