@@ -55,7 +55,11 @@ def exact_halves(op: Operator) -> Refusal | None:
         return None
     scales = np.concatenate([each.scale for each in known])
     if np.all(np.frexp(scales)[0] == 0.5):
-        return Refusal("output", "rounds halves of exact scales up", Rule.QUANTIZATION)
+        return Refusal(
+            "output",
+            "has only scales of powers of 2, and halves would be rounded up",
+            Rule.QUANTIZATION,
+        )
     return None
 
 
@@ -108,7 +112,7 @@ def few_axes(op: Operator) -> Refusal | None:
     for slot, operand in (*op.named_inputs(), *(("output", o) for o in op.outputs)):
         rank = len(operand.type.shape or ())
         if operand.type.element_type is ElementType.FLOAT32 and rank > _MAX_RANK:
-            return Refusal(slot, f"has {rank} axes, and infinities would be clamped", Rule.SHAPE)
+            return Refusal(slot, f"has {rank} axes, XNNPACK at most {_MAX_RANK}", Rule.SHAPE)
     return None
 
 
