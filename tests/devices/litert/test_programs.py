@@ -18,18 +18,20 @@ from crosschip.ir import (
     Builder,
     DeviceError,
     ElementType,
+    If,
     Model,
     Quantization,
     TensorType,
     symbol,
 )
+from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.quantization import Dequantize, Quantize
-from crosschip.ops.standard.unary import Abs
+from crosschip.ops.standard.unary import Abs, Exp
 
 WEIGHTS = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
 
@@ -120,6 +122,26 @@ def test_tensors_without_elements(device: Device) -> None:
     total, shape = device.compile(b.build(), Options()).run([np.empty((0, 3), np.float32)])
     assert total.shape == (0, 3)
     assert shape.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_branches_are_chosen_by_litert(device: Device, condition: bool) -> None:
+    """The bodies avoid quirks, too: an exponential keeps NaN."""
+
+    def branch(operator: type[Operator]) -> Model:
+        inner = Builder(operator.type.lower())
+        x = inner.input("x", TensorType(ElementType.FLOAT32, (3,)))
+        inner.output("y", inner.add(operator, x))
+        return inner.build()
+
+    b = Builder()
+    chosen = b.input("condition", TensorType(ElementType.BOOL, ()))
+    x = b.input("x", TensorType(ElementType.FLOAT32, (3,)))
+    (y,) = b.insert(If.of("choice", chosen, [x], [branch(Exp), branch(Abs)]))
+    b.output("y", y)
+    array = np.array([np.nan, -1, 2], np.float32)
+    (output,) = device.compile(b.build(), Options()).run([np.array(condition), array])
+    np.testing.assert_allclose(output, (np.exp if condition else np.abs)(array), rtol=1e-6)
 
 
 def test_quantized_layers_are_computed_on_integers(device: Device) -> None:

@@ -28,6 +28,9 @@ _MAX_RANK = 6
 EXCEEDED = frozenset(range(25)) - {3, 4, 9}
 """The pixels of a window for which XNNPACK has no kernel of its own."""
 
+_MIDDLE = 128
+"""The zero point of uint8 for which that of int8 is 0."""
+
 _EXACT = (Max, MaxPool2D, Min, Pad, Relu, Relu6)
 """Operators that round nothing if their tensors have one quantization."""
 
@@ -78,7 +81,20 @@ def constant_weights(op: Conv2D | Conv2DTranspose | FullyConnected) -> Refusal |
         if operand is not None and not operand.is_constant:
             detail = "is computed at run time, and infinities would be clamped"
             return Refusal(slot, detail, Rule.COMPUTED)
-    return None
+    return _unsigned_weights(op)
+
+
+def _unsigned_weights(op: Conv2D | Conv2DTranspose | FullyConnected) -> Refusal | None:
+    """Refuse uint8 whose reals no int8 has with a zero point of 0, as `SignedBytes` replaces it."""
+    weight = op.weight if isinstance(op, FullyConnected) else op.filter
+    quantization, output = weight.type.quantization, op.outputs[0].type.quantization
+    is_unsigned = weight.type.element_type is ElementType.UINT8 and quantization is not None
+    if not is_unsigned or (output and output.arithmetic is Arithmetic.FIXED_POINT):
+        return None
+    if quantization is None or set(quantization.zero_point) == {_MIDDLE}:
+        return None
+    slot = "weight" if isinstance(op, FullyConnected) else "filter"
+    return Refusal(slot, f"of uint8 must have a zero point of {_MIDDLE}", Rule.QUANTIZATION)
 
 
 def no_activation(op: AveragePool2D) -> Refusal | None:

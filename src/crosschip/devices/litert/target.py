@@ -23,7 +23,7 @@ from crosschip.devices.litert.lowering import (
 )
 from crosschip.hal import YES, Support
 from crosschip.hal.converters import to_support
-from crosschip.ir import Operation
+from crosschip.ir import If, Operation
 from crosschip.ops.standard.arithmetic import Max, Min, Pow
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.pooling import AveragePool2D
@@ -52,6 +52,8 @@ _PASSES: tuple[Pass, ...] = (
 def _supports(operation: Operation) -> Support:
     if _is_empty(operation):
         return YES
+    if isinstance(operation, If):
+        return lowering.supports_branches(operation, TARGET)
     support = lowering.supports(operation)
     if not support:
         return support

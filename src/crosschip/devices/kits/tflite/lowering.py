@@ -35,7 +35,7 @@ from crosschip.passes.rewrite_operations import operations_for
 def supports(operation: Operation) -> Support:
     """Return whether an operation has a converter and all restrictions of that hold."""
     if isinstance(operation, If):
-        return _supports_branches(operation)
+        return supports_branches(operation, TARGET)
     for slot, operand in operation.named_inputs():
         if operand.type.static_shape is None:
             return Support.no(operation, slot, "its sizes must be known", Rule.SHAPE)
@@ -46,11 +46,11 @@ def supports(operation: Operation) -> Support:
     return table.supports(operation)
 
 
-def _supports_branches(operation: If) -> Support:
-    """Return whether both bodies can be lowered."""
+def supports_branches(operation: If, target: Target) -> Support:
+    """Return whether both bodies can be lowered for a target."""
     for role, body in zip(operation.roles, operation.bodies, strict=True):
         try:
-            lower(body)
+            lower(body, target)
         except CompileError as error:
             return Support.no(operation, role, str(error), Rule.OPERATOR)
     return YES
