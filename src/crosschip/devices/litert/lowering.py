@@ -11,6 +11,7 @@ from crosschip.devices.litert.limits import EXCEEDED, scales_channels
 from crosschip.ir import Builder, ElementType, Model, Operand
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
+from crosschip.ops.definition.quantized import reals
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Pow, Sub
 from crosschip.ops.standard.comparison import Less, LessEqual, NotEqual
 from crosschip.ops.standard.conversion import BitCast, Cast
@@ -19,6 +20,7 @@ from crosschip.ops.standard.indexing import GatherND
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import BitwiseXor, Where
 from crosschip.ops.standard.pooling import AveragePool2D
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.reduction import ReduceAny, ReduceMax, ReduceMean, ReduceMin
 from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 from crosschip.ops.standard.unary import Exp, Log, Neg, Rsqrt, Sqrt
@@ -175,6 +177,15 @@ def _difference_of_means(b: Builder, op: AveragePool2D) -> Operand:
 
 
 _LARGEST = np.iinfo(np.int32).max
+
+
+def reals_of_constant(b: Builder, op: Dequantize) -> Sequence[Operand] | None:
+    """Dequantize a constant in the file (quirk `dequantized-constant`)."""
+    value, quantization = op.input.value, op.input.type.quantization
+    if value is None or quantization is None:
+        return None
+    array = reals(value, quantization)
+    return (b.constant(array.astype(op.outputs[0].type.element_type.dtype)),)
 
 
 @dataclass(frozen=True)

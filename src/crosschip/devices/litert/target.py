@@ -19,14 +19,17 @@ from crosschip.devices.litert.lowering import (
     place_of_nan,
     power_in_full,
     product_by_pixel,
+    reals_of_constant,
     reciprocal_of_root,
 )
-from crosschip.hal import YES, Support
+from crosschip.hal import YES, Rule, Support
 from crosschip.hal.converters import to_support
 from crosschip.ir import If, Operation
+from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Max, Min, Pow
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.pooling import AveragePool2D
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 from crosschip.ops.standard.unary import Exp, Log, Neg, Rsqrt
@@ -37,6 +40,7 @@ _PASSES: tuple[Pass, ...] = (
     RemoveEmpty(),
     RewriteOperations(mean_that_keeps_nan, (AveragePool2D,)),
     RewriteOperations(product_by_pixel, (Conv2D,)),
+    RewriteOperations(reals_of_constant, (Dequantize,)),
     RewriteOperations(place_of_nan, (ArgMax, ArgMin)),
     RewriteOperations(largest_of_keys, (TopK,)),
     RewriteOperations(power_in_full, (Pow,)),
@@ -54,6 +58,10 @@ def _supports(operation: Operation) -> Support:
         return YES
     if isinstance(operation, If):
         return lowering.supports_branches(operation, TARGET)
+    for slot, operand in operation.filled() if isinstance(operation, Operator) else ():
+        if slot.parameter and not operand.is_constant:
+            detail = "is computed at run time, but must be constant or follow from shapes here"
+            return Support.no(operation, slot.name, detail, Rule.COMPUTED)
     support = lowering.supports(operation)
     if not support:
         return support

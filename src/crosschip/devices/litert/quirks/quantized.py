@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from crosschip.devices.kits.quirks import Raises
-from crosschip.devices.litert import limits
+from crosschip.devices.litert import limits, lowering
 from crosschip.devices.litert.quirks.registry import Node, options, quirk
 from crosschip.ir import Builder, Operand, Quantization
 from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.pooling import MaxPool2D
-from crosschip.ops.standard.quantization import Reinterpret
+from crosschip.ops.standard.quantization import Dequantize, Reinterpret
 from crosschip.ops.standard.unary import Abs, Exp, Log, Rsqrt
 
 
@@ -55,6 +55,28 @@ def halves() -> Node:
 )
 def table_of_int16() -> Node:
     return Node("LOG", scales=[1e-3, 2e-3], version=2)
+
+
+@quirk(
+    Dequantize,
+    when="the integers are constant, and the reals an output",
+    what="fails",
+    avoided_by=lowering.reals_of_constant,
+    right=np.array([1, 1.5]),
+    wrong=Raises("failed to setup"),
+    model=lambda b: b.add(
+        Dequantize, b.constant(np.array([2, 3], np.int8), quantization=Quantization((0.5,)))
+    ),
+)
+def dequantized_constant() -> Node:
+    return Node(
+        "DEQUANTIZE",
+        options("DequantizeOptions"),
+        [np.array([2, 3], np.int8)],
+        [(np.float32, (2,))],
+        [0.5],
+        version=2,
+    )
 
 
 @quirk(
