@@ -37,7 +37,7 @@ def nan_of_exponential(b: Builder, op: Exp) -> Sequence[Operand] | None:
 
 
 def logarithm_of_finite(b: Builder, op: Log) -> Sequence[Operand] | None:
-    """Return NaN and infinity themselves (quirks `log-of-nan`, `log-of-infinity`)."""
+    """Return NaN and infinity themselves (quirk `log-of-nan`)."""
     if not _is_float(op.input):
         return None
     largest = constant_like(b, op.input, float(np.finfo(np.float32).max))
@@ -81,7 +81,7 @@ def nan_of_reduction(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Operand]
 
 
 def place_of_nan(b: Builder, op: ArgMax | ArgMin) -> Sequence[Operand] | None:
-    """Return the index of the first NaN, if there is one (quirks `place-of-nan`)."""
+    """Return the index of the first NaN, if there is one (quirk `place-of-nan`)."""
     if not _is_float(op.input):
         return None
     is_nan = _is_nan(b, op.input)
