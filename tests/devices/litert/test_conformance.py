@@ -1,29 +1,41 @@
-"""The device passes a part of the kit's quick cases, and all of them in the nightly lane."""
+"""The device passes the kit's quick cases of some operators, and all of them in the nightly lane."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 import pytest
-from tests.lanes import NIGHTLY, quick_kit, share
+from tests.lanes import quick_kit
 
 from crosschip.conformance import Verdict, run_cases
+from crosschip.conformance.cases import Case, all_cases
+from crosschip.devices.litert.target import TARGET
+from crosschip.ops import operators
 
-PART = 24
-"""One of how many cases runs, besides the nightly lane."""
+PARTS = 8
+"""The number of nightly tests among which the cases are divided."""
 
-PARTS = 4
-"""The number of tests among which the cases are divided, so that several processes have some."""
+_SHARE = 9
+"""One of how many operators is tested besides the nightly lane."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_fails(part: int, pytestconfig: pytest.Config) -> None:
-    cases = share(quick_kit(), pytestconfig, PART)
-    if not pytestconfig.getoption(NIGHTLY):
-        # Of rows of settings, which take longest, one in four.
-        cases = [case for n, case in enumerate(cases) if n % 4 == 0 or "," not in case.id]
-    report = run_cases("litert", list(islice(cases, part, None, PARTS)))
+def _check(cases: Iterable[Case]) -> None:
+    report = run_cases("litert", list(cases))
     assert not [f"{entry.id}: {entry.detail}" for entry in report.failed]
     assert report.counts["not_run"] == 0
     excluded = {entry.detail for entry in report.entries if entry.verdict is Verdict.EXCLUDED}
     assert excluded <= {"LiteRT takes denormal numbers for 0"}
+
+
+@pytest.mark.slow
+def test_nothing_fails_of_some_operators() -> None:
+    """Without rows of settings, which take longest."""
+    some = sorted(operators().keys() & set(TARGET.operators))[::_SHARE]
+    _check(case for case in all_cases(some, quick=True) if "," not in case.id)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_fails(part: int) -> None:
+    _check(islice(quick_kit(), part, None, PARTS))

@@ -59,16 +59,21 @@ def negative_as_product(b: Builder, op: Neg) -> Sequence[Operand] | None:
 
 
 def nan_of_extreme(b: Builder, op: Max | Min) -> Sequence[Operand] | None:
-    """Return NaN where the first operand is NaN (quirks `maximum-of-nan`, `minimum-of-nan`).
+    """Return NaN where an operand is NaN (quirks `maximum-of-nan`, `minimum-of-nan`).
 
-    A constant without NaN becomes the first operand, and needs no check.
+    Which of the operands loses it depends on how they are broadcast. It is the first, if their
+    shapes are equal, and none if one is a constant of one element.
     """
     if not _is_float(op.input0):
         return None
     first, second = (op.input1, op.input0) if op.input1.is_constant else (op.input0, op.input1)
     result = rebuild(b, op, input0=first, input1=second)
-    if first.value is None or np.isnan(first.value).any():
-        result = b.add(Where, _is_nan(b, first), first, result)
+    if _is_number(first) and prod(first.type.static_shape or ()) == 1:
+        return (result,)
+    is_broadcast = first.type.shape != second.type.shape
+    for operand in (first, second) if is_broadcast else (first,):
+        if not _is_number(operand):
+            result = b.add(Where, _is_nan(b, operand), operand, result)
     return (result,)
 
 
@@ -209,6 +214,11 @@ class RemoveEmpty(Pass):
 
 def _is_float(operand: Operand) -> bool:
     return operand.type.element_type in FLOATS
+
+
+def _is_number(operand: Operand) -> bool:
+    """Return whether an operand is a constant without NaN."""
+    return operand.value is not None and not np.isnan(operand.value).any()
 
 
 def _is_nan(b: Builder, operand: Operand) -> Operand:

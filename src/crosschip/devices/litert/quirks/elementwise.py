@@ -73,8 +73,8 @@ def negative_of_zero() -> Node:
 
 @quirk(
     Max,
-    when="the first of two elements is NaN",
-    what="returns the second",
+    when="the first of two elements is NaN, or the second of two that are broadcast",
+    what="returns the other one",
     avoided_by=lowering.nan_of_extreme,
     inputs=[[_NAN, 1], [1, _NAN]],
     right=[_NAN, _NAN],
@@ -87,8 +87,8 @@ def maximum_of_nan() -> Node:
 
 @quirk(
     Min,
-    when="the first of two elements is NaN",
-    what="returns the second",
+    when="the first of two elements is NaN, or the second of two that are broadcast",
+    what="returns the other one",
     avoided_by=lowering.nan_of_extreme,
     inputs=[[_NAN, 1], [1, _NAN]],
     right=[_NAN, _NAN],
