@@ -1,4 +1,4 @@
-"""The device passes the kit's quick cases of some operators, and all of them in the nightly lane."""
+"""The device passes quick cases of some operators, and the whole quick kit in the nightly lane."""
 
 from __future__ import annotations
 

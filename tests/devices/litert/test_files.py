@@ -60,6 +60,7 @@ def _agree(result: Array, expected: Array) -> bool:
     return bool(np.all(np.abs(difference) <= 1))
 
 
+@pytest.mark.slow
 def test_a_file_of_each_operator(litert: LiteRT) -> None:
     wrong, computed = _wrong(litert, range(_SEEDS))
     assert not wrong
