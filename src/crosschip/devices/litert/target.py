@@ -54,14 +54,14 @@ _PASSES: tuple[Pass, ...] = (
 
 
 def _supports(operation: Operation) -> Support:
-    if _is_empty(operation):
-        return YES
     if isinstance(operation, If):
         return lowering.supports_branches(operation, TARGET)
     for slot, operand in operation.filled() if isinstance(operation, Operator) else ():
         if slot.parameter and not operand.is_constant:
             detail = "is computed at run time, but must be constant or follow from shapes here"
             return Support.no(operation, slot.name, detail, Rule.COMPUTED)
+    if _is_empty(operation):
+        return YES
     support = lowering.supports(operation)
     if not support:
         return support
