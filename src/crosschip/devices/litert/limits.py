@@ -15,6 +15,7 @@ from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Max, Min, Mul, Pow, Sub
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.indexing import ScatterElements
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
@@ -171,6 +172,16 @@ def known_lengths(op: ReverseSequence) -> Refusal | None:
     return None
 
 
+def checked_indices(op: ScatterElements) -> Refusal | None:
+    """Refuse indices of a run, which the file does not read (see the converter)."""
+    if op.indices.value is None:
+        return Refusal("indices", "are computed at run time, and not checked", Rule.COMPUTED)
+    size = (op.input.type.static_shape or (0,))[op.axis]
+    if np.any((op.indices.value < -size) | (op.indices.value >= size)):
+        return Refusal("indices", f"are not below {size}")
+    return None
+
+
 _LIMITS: Mapping[type[Operator], Callable[[Any], Refusal | None]] = {
     AveragePool2D: no_activation,
     **dict.fromkeys((Add, Div, Mul, Sub, ReduceMax, ReduceMean, ReduceMin, ReduceSum), few_axes),
@@ -180,5 +191,6 @@ _LIMITS: Mapping[type[Operator], Callable[[Any], Refusal | None]] = {
     FloorDiv: known_divisor,
     **dict.fromkeys((Exp, Log), no_words),
     ReverseSequence: known_lengths,
+    ScatterElements: checked_indices,
     Rsqrt: no_integers,
 }
