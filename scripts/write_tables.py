@@ -53,10 +53,12 @@ SOURCE = ROOT / "src" / "crosschip"
 _KITS = SOURCE / "devices" / "kits"
 _ONNX = _KITS / "onnx"
 _TOOLCHAIN = (_ONNX, _KITS / "toolchain", _KITS / "worker")
+_TFLITE = _KITS / "tflite"
 _DRIVERS: Mapping[str, tuple[Sequence[Path], str, str, str]] = {
     "xla": ((), "`nvidia_tensorrt`", "7500", "44"),
     "openvino": ((), "`intel_openvino`", "4300", "62"),
     "onnxruntime": ((_ONNX,), "`google_xnnpack`", "1600", "6"),
+    "litert": ((_TFLITE,), "`google_xnnpack`", "1600", "6"),
     "qualcomm": (_TOOLCHAIN, "`qualcomm_qnn`", "not published", ""),
     "rockchip": (_TOOLCHAIN, "`rockchip_npu`", "1900", "18"),
 }

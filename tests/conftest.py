@@ -33,6 +33,7 @@ HIDING = ("tests", "without_engines")
 """The folder on the path of processes that are to find no engine; it has no tests."""
 
 ENGINES = {
+    "litert": "ai_edge_litert",
     "onnxruntime": "onnxruntime",
     "openvino": "openvino",
     "torch": "torch",
@@ -103,8 +104,8 @@ def _is_in_quick_folder(parts: tuple[str, ...]) -> bool:
     """Tell whether `--quick` takes tests from a path below the folder of tests."""
     if not (_is_installed("onnxruntime") and _is_installed("openvino")):
         return parts[0] in WITHOUT_ENGINES
-    engines = [f"devices/{name}" for name in ("torch", "xla") if not _is_installed(name)]
-    left_out = (*NOT_QUICK, *engines)
+    missing = [f"devices/{engine}" for engine in ENGINES if not _is_installed(engine)]
+    left_out = (*NOT_QUICK, *missing)
     return all(parts[: name.count("/") + 1] != tuple(name.split("/")) for name in left_out)
 
 

@@ -42,7 +42,7 @@ REQUIREMENT = (
     f"the median time of the original is at least {LIMIT:g} times that of the exported model on "
     "the same engine, and the answers are the same"
 )
-_CORPUS = ROOT / "build" / "corpus" / "packages"
+CORPUS = ROOT / "build" / "corpus" / "packages"
 _MAX_BYTES = 40 * 2**20
 _MAX_ERROR = 1e-3
 
@@ -70,8 +70,8 @@ class Exported(Row):
 
 def measure(*, quick: bool) -> Iterator[Exported]:
     """Each model file that is not too large in each format that it can be compared in."""
-    onnx_files, lite_files = _files(FOLDER, ".onnx"), _files(_CORPUS, ".tflite")
-    onnx_files += _files(_CORPUS, ".onnx")
+    onnx_files, lite_files = files_in(FOLDER, ".onnx"), files_in(CORPUS, ".tflite")
+    onnx_files += files_in(CORPUS, ".onnx")
     for path in onnx_files[: 1 if quick else None]:
         yield from _measure(path, quick, "onnx", "onnxruntime")
         yield from _round_trip(path)
@@ -79,7 +79,7 @@ def measure(*, quick: bool) -> Iterator[Exported]:
         yield from _measure(path, quick, "tflite", "litert")
 
 
-def _files(folder: Path, suffix: str) -> list[Path]:
+def files_in(folder: Path, suffix: str) -> list[Path]:
     files = sorted(folder.rglob(f"*{suffix}")) if folder.is_dir() else []
     return [path for path in files if path.stat().st_size < _MAX_BYTES]
 
@@ -88,13 +88,13 @@ def _measure(path: Path, quick: bool, format: str, engine: str) -> Iterator[Expo
     """Time a file and what is exported from it, on the engine of their format."""
     name, way = _name(path), f"{format}, {format}"
     try:
-        model, inputs = _load(path)
+        model, inputs = load_fixed(path)
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder, f"model.{format}")
             settings = _settings(path) if format == "onnx" else {}
             checked = export(model, exported, format, properties=settings).verification
             threads = os.cpu_count() or 1
-            run = _run_of_litert if engine == "litert" else _run_of_onnxruntime
+            run = _invocation_of_litert if engine == "litert" else _run_of_onnxruntime
             result = compare(
                 partial(run, exported, inputs, threads),
                 partial(run, path, inputs, threads),
@@ -123,7 +123,7 @@ def _round_trip(path: Path) -> Iterator[Exported]:
     """Export an ONNX file as TensorFlow Lite, and run what is read from that."""
     name, way = _name(path), "onnx, tflite, crosschip"
     try:
-        model, inputs = _load(path)
+        model, inputs = load_fixed(path)
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder, "model.tflite")
             export(model, exported, verification=False)
@@ -143,7 +143,7 @@ def _name(path: Path) -> str:
     return path.stem if path.stem != "model" else path.parent.name
 
 
-def _load(path: Path) -> tuple[Model, dict[str, Array]]:
+def load_fixed(path: Path) -> tuple[Model, dict[str, Array]]:
     """Return the model in a file with fixed sizes, and random inputs."""
     model = crosschip.load(path)
     inputs = random_inputs(model, ShapeSearch(model, Sizes()).first())
@@ -161,19 +161,40 @@ def _run_of_onnxruntime(path: Path, inputs: Mapping[str, Array], threads: int) -
     return run_of_engine(path, "onnxruntime", inputs, threads)
 
 
-def _run_of_litert(path: Path, inputs: Mapping[str, Array], threads: int) -> Run:
-    """Return a run of LiteRT, with its usual kernels.
+def run_of_litert(path: Path, inputs: Mapping[str, Array], threads: int) -> Run:
+    """Return a run of LiteRT with its usual kernels, from arrays to arrays."""
+    interpreter = _interpreter(path, threads)
+    arrays = [np.require(array, requirements="C") for array in inputs.values()]
+    sources = [detail["index"] for detail in interpreter.get_input_details()]
+    outputs = [detail["index"] for detail in interpreter.get_output_details()]
+
+    def run() -> list[Array]:
+        for index, array in zip(sources, arrays, strict=True):
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(index) for index in outputs]
+
+    return run
+
+
+def _invocation_of_litert(path: Path, inputs: Mapping[str, Array], threads: int) -> Run:
+    """Return a run of LiteRT without the copies of its inputs and outputs.
 
     Inputs that only the exported model has, those of its state, come last.
     """
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(str(path), num_threads=threads)
-    interpreter.allocate_tensors()
+    interpreter = _interpreter(path, threads)
     for detail, array in zip(interpreter.get_input_details(), inputs.values(), strict=False):
         interpreter.set_tensor(detail["index"], np.require(array, requirements="C"))
     run: Run = interpreter.invoke
     return run
+
+
+def _interpreter(path: Path, threads: int) -> Any:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(str(path), num_threads=threads)
+    interpreter.allocate_tensors()
+    return interpreter
 
 
 def _first_line(error: Exception) -> str:

@@ -33,8 +33,14 @@ from crosschip.ops.standard.activation import Relu
 pytestmark = pytest.mark.slow
 
 RECORDS = [record for engine in ENGINES for record in quirks_of(engine).values()]
-NEEDED = {"openvino": "openvino", "onnxruntime": "onnxruntime", "torch": "torch", "xla": "jax"}
-SEEN = ("2026.4.1", "1.32.0", "0.10.2", "2.13.0+cpu", "2.13.0")
+NEEDED = {
+    "openvino": "openvino",
+    "onnxruntime": "onnxruntime",
+    "xla": "jax",
+    "litert": "ai_edge_litert",
+    "torch": "torch",
+}
+SEEN = ("2026.4.1", "1.32.0", "0.10.2", "2.3.0", "2.13.0+cpu", "2.13.0")
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: f"{record.engine}-{record.name}")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 
-HIDDEN = ("onnxruntime", "openvino", "xla", "jax", "jaxlib", "paddle", "torch")
+HIDDEN = ("ai_edge_litert", "onnxruntime", "openvino", "xla", "jax", "jaxlib", "paddle", "torch")
 
 
 class NoEngines:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.ops.oracle import functional, of_onnx, of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.ir import Array, Builder, DeviceError, ElementType, Quantization
+from crosschip.ir import Array, Builder, DeviceError, ElementType, Quantization, TensorType
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
 if TYPE_CHECKING:
@@ -29,6 +29,19 @@ def test_shape_and_fill(check: Checker) -> None:
         SHAPE,
     )
     check(lambda b, x: b.add(Fill, (2, 3), x), lambda x: torch.full((2, 3), float(x[0])), (1,))
+
+
+def test_shape_and_rank_of_more_elements_than_memory_holds() -> None:
+    """Quantized elements are not read, though `Sampling` shows zeros of typical sizes."""
+    sizes = (1 << 20, 1 << 20, 1 << 10)
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.INT8, sizes, Quantization((0.5,))))
+    b.output("shape", b.add(ShapeOf, x))
+    b.output("rank", b.add(Rank, x))
+    array = np.broadcast_to(np.int8(0), sizes)
+    outputs = [operation.kernel()([array, None])[0] for operation in b.build().operations]
+    assert outputs[0].tolist() == list(sizes)
+    assert outputs[1] == 3
 
 
 def test_one_hot(check: Checker) -> None:

@@ -172,7 +172,13 @@ def _run_type(type_: TensorType, array: Array) -> TensorType:
 
 
 def _scales(operation: Operator) -> list[tuple[int, Quantization]]:
-    """Return the index and the quantization of each quantized input."""
+    """Return the index and the quantization of each quantized input that is read as reals.
+
+    The shape of a tensor is read without its elements, which may be many.
+    """
+    is_stored_real = any(output.type.quantization for output in operation.outputs)
+    if operation.moves_integers and not is_stored_real:
+        return []
     sources = operation.quantized_inputs()
     return [
         (index, operand.type.quantization)

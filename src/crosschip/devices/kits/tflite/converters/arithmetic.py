@@ -166,8 +166,10 @@ _CLIPS = {
 
 
 def _clip_limit(op: Clip) -> Refusal | None:
-    bounds = (op.min, op.max)
-    return None if bounds in _CLIPS else Refusal("min", f"{op.min:g} to {op.max:g}")
+    code = _CLIPS.get((op.min, op.max), "")
+    if op.input.type.element_type is ElementType.INT16 and code not in ("RELU", "RELU6"):
+        return Refusal("min", f"{op.min:g} to {op.max:g} of int16")
+    return None if code else Refusal("min", f"{op.min:g} to {op.max:g}")
 
 
 @converts(Clip, limit=_clip_limit, quantized=unary_forms(ANY_BYTES, WORDS))

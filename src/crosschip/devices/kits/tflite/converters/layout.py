@@ -9,6 +9,7 @@ import numpy as np
 from crosschip.devices.kits.tflite.converters.table import (
     ANY_BYTES,
     INDICES,
+    MAX_TRANSPOSED,
     MOVABLE,
     SINGLE,
     WORDS,
@@ -38,7 +39,6 @@ from crosschip.ops.standard.padding import NUMPY_MODES, Pad, PadMode
 from crosschip.ops.standard.rearranging import ReverseSequence, Tile
 from crosschip.ops.standard.slicing import Slice
 
-_MAX_TRANSPOSED = 6
 _MAX_RANK = 5
 _BROADCAST = MOVABLE - {ElementType.FLOAT16}
 _UNPACKED = SINGLE | {ElementType.INT32, ElementType.INT8, ElementType.UINT8, ElementType.INT16}
@@ -51,7 +51,7 @@ def reshape(g: Graph, op: Operator) -> Operand:
     return g.add_reshape(op.filled()[0][1], op.outputs[0].type)
 
 
-@converts(Transpose, types=MOVABLE, limit=max_rank(_MAX_TRANSPOSED))
+@converts(Transpose, types=MOVABLE, limit=max_rank(MAX_TRANSPOSED))
 def transpose(g: Graph, op: Transpose) -> Operand:
     rank = rank_of(op.input)
     perm = [axis % rank for axis in op.perm]
@@ -75,7 +75,7 @@ def concat(g: Graph, op: Concat) -> Operand:
     return g.native("CONCATENATION", *(parts or op.parts), type=op.outputs[0].type, axis=axis)
 
 
-@converts(Stack, types=MOVABLE - {ElementType.FLOAT16})
+@converts(Stack, types=MOVABLE - BOOLEANS - {ElementType.FLOAT16})
 def stack(g: Graph, op: Stack) -> Operand:
     axis = op.axis % rank_of(op.outputs[0])
     count = len(op.parts)
@@ -92,7 +92,9 @@ def _split_limit(op: Split) -> Refusal | None:
     return Refusal("split", "a piece has no elements", Rule.SHAPE) if 0 in op.split else None
 
 
-@converts(Split, types=MOVABLE - {ElementType.FLOAT16}, limit=_split_limit, nonempty=True)
+@converts(
+    Split, types=MOVABLE - BOOLEANS - {ElementType.FLOAT16}, limit=_split_limit, nonempty=True
+)
 def split(g: Graph, op: Split) -> tuple[Operand, ...]:
     axis, types = op.axis % rank_of(op.input), [output.type for output in op.outputs]
     operands = [op.input, g.int32(op.split), g.int32(axis)]

@@ -17,7 +17,7 @@ from crosschip.devices.kits.tflite.converters.table import (
     unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import Operand
 from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.padding import Pad
@@ -31,7 +31,12 @@ def _limit(op: AveragePool2D | MaxPool2D) -> Refusal | None:
 
 
 def _max_limit(op: MaxPool2D) -> Refusal | None:
-    return Refusal("return_indices", "there are none") if op.return_indices else _limit(op)
+    if op.return_indices:
+        return Refusal("return_indices", "there are none")
+    population = op.windows.population(shape_of(op.input)[2:], with_padding=False)
+    if op.input.type.quantization is not None and not population.all():
+        return Refusal("pads", "there are windows without pixels, and no integer for them")
+    return _limit(op)
 
 
 @converts_images(
@@ -56,6 +61,10 @@ def max_pool_2d(g: Graph, op: MaxPool2D) -> Operand:
 
 def _average_limit(op: AveragePool2D) -> Refusal | None:
     sizes = shape_of(op.input)[2:]
+    source, target = op.input.type.quantization, op.outputs[0].type.quantization
+    if source is not None and target is not None and target.scale < source.scale:
+        # The kernel rounds to the input's steps.
+        return Refusal("output", "has smaller steps than the input", Rule.QUANTIZATION)
     if op.input.type.quantization is not None and _rule(op.windows, sizes) is None:
         return Refusal("pads", f"{list(op.pads)}: the padding counts")
     counts_padding = op.count_include_pad and any(op.windows.padding(sizes))

@@ -14,6 +14,7 @@ from crosschip.devices.kits.tflite.converters.table import (
     unary_forms,
 )
 from crosschip.devices.kits.tflite.native import Graph
+from crosschip.hal import Refusal
 from crosschip.ir import Operand
 from crosschip.ir.types import BOOLEANS
 from crosschip.ops.standard.conversion import Assign
@@ -46,7 +47,11 @@ def axes_of(op: Reduction) -> list[int]:
     return [axis % rank for axis in op.axes or range(rank)]
 
 
-@converts(ReduceMean, nonempty=True, quantized=unary_forms(ANY_BYTES, WORDS))
+def _mean_limit(op: ReduceMean) -> Refusal | None:
+    return None if axes_of(op) else same_quantization(op)
+
+
+@converts(ReduceMean, nonempty=True, limit=_mean_limit, quantized=unary_forms(ANY_BYTES, WORDS))
 @converts(ReduceSum, ReduceProd, types=ARITHMETIC, nonempty=True)
 @converts(
     ReduceMax,

@@ -6,13 +6,14 @@ from crosschip.devices.kits.tflite.converters.table import (
     ARITHMETIC,
     BYTES,
     INDICES,
+    MAX_TRANSPOSED,
     SINGLE,
     converts,
     rank_of,
     shape_of,
 )
 from crosschip.devices.kits.tflite.native import Graph
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, TensorType
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.layout import Transpose, Unsqueeze
@@ -51,6 +52,9 @@ def arg_max(g: Graph, op: ArgExtreme) -> Operand:
 def _top_limit(op: TopK) -> Refusal | None:
     if not op.largest and op.input.type.element_type not in SINGLE:
         return Refusal("largest", "the smallest integers are not searched")
+    rank = rank_of(op.input)
+    if op.axis % rank < rank - 1 and rank > MAX_TRANSPOSED:
+        return Refusal("input", f"has {rank} axes, which cannot be transposed", Rule.SHAPE)
     return None
 
 

@@ -29,6 +29,9 @@ MOVABLE = (SINGLE | BOOLEANS | INTEGERS | {ElementType.FLOAT16}) - {
     ElementType.UINT64,
 }
 
+MAX_TRANSPOSED = 6
+"""The largest rank of what is transposed."""
+
 converters = Converters[Graph, Operand](SINGLE, fuses=True, device="tflite")
 """The converters of operators that compute the same in any axis order, or have axes as operands."""
 images = Converters[Graph, Operand](SINGLE, fuses=True, device="tflite")

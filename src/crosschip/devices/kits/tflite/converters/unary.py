@@ -89,7 +89,8 @@ Source: Eigen's generic_fast_erf_float.
 
 @converts(Erf)
 def erf(g: Graph, op: Erf) -> Operand:
-    x = g.add(Min, g.add(Max, op.input, np.float32(-4)), np.float32(4))
+    # The kernels of extremes return the second operand if one is NaN.
+    x = g.add(Min, np.float32(4), g.add(Max, np.float32(-4), op.input))
     square = g.add(Mul, x, x)
 
     def polynomial(coefficients: tuple[float, ...]) -> Operand:
