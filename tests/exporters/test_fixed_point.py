@@ -82,7 +82,7 @@ def _check(
             continue
         # The run of TensorFlow Lite's exporter takes optimized kernels, which are a step off.
         results: Sequence[Array] | str = (
-            litert.run_content(content, arrays)
+            litert.run_content(case, content)
             if format == "tflite"
             else exporter.run(content, lowered, arrays)
         )

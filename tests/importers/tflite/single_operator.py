@@ -269,9 +269,9 @@ class LiteRT:
         """Return the same for several files and their arrays."""
         return self._outputs([(case.file(), arrays, case.optimized) for case, arrays in runs])
 
-    def run_content(self, content: bytes, arrays: Sequence[Array]) -> list[Array] | str:
-        """Return the outputs of a file's content, by the reference kernels."""
-        return self._outputs([(content, arrays, False)])[0]
+    def run_content(self, case: Case, content: bytes) -> list[Array] | str:
+        """Return the outputs of another file for a case's arrays, by the same kernels."""
+        return self._outputs([(content, case.arrays(), case.optimized)])[0]
 
     def _outputs(
         self, calls: Sequence[tuple[bytes, Sequence[Array], bool]]
