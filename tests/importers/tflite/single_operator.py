@@ -267,7 +267,15 @@ class LiteRT:
 
     def run_all(self, runs: Sequence[tuple[Case, Sequence[Array]]]) -> list[list[Array] | str]:
         """Return the same for several files and their arrays."""
-        calls = [(case.file(), arrays, case.optimized) for case, arrays in runs]
+        return self._outputs([(case.file(), arrays, case.optimized) for case, arrays in runs])
+
+    def run_content(self, case: Case, content: bytes) -> list[Array] | str:
+        """Return the outputs of another file for a case's arrays, by the same kernels."""
+        return self._outputs([(content, case.arrays(), case.optimized)])[0]
+
+    def _outputs(
+        self, calls: Sequence[tuple[bytes, Sequence[Array], bool]]
+    ) -> list[list[Array] | str]:
         results = self._worker.map(_run, calls)
         return ["aborts" if isinstance(each, ChildProcessError) else each for each in results]
 

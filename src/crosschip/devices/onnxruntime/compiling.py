@@ -24,7 +24,7 @@ from crosschip.devices.onnxruntime.embedding import (
     survives_writing,
     types_in,
 )
-from crosschip.devices.onnxruntime.lowering import lower, with_own_weights
+from crosschip.devices.onnxruntime.lowering import copy_shared_weights, lower
 from crosschip.devices.onnxruntime.precision import has_bytes, multiplies_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
 from crosschip.devices.onnxruntime.providers import Provider
@@ -87,7 +87,7 @@ def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
     graph = Graph(model.inputs.values(), opset=opset, types=types, branches=True)
     lowered = lower(model)
     if _is_precise(model, payloads):
-        lowered = with_own_weights(lowered)
+        lowered = copy_shared_weights(lowered)
     originals = sources(model, lowered)
     for operation in lowered.operations:
         if isinstance(operation, Extension):

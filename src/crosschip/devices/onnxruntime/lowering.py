@@ -145,7 +145,7 @@ def lower(model: Model) -> Model:
     return model if transposed is model else CancelTransposes().rewrite(transposed)
 
 
-def with_own_weights(model: Model) -> Model:
+def copy_shared_weights(model: Model) -> Model:
     """Return a model whose operations share no int8 weights: each has a copy of its own.
 
     A dequantized weight that several read is dequantized for each. Avoids quirk `shared-weight`.
@@ -164,11 +164,12 @@ def with_own_weights(model: Model) -> Model:
         inputs = list(operation.inputs)
         for index, operand in enumerate(operation.inputs):
             if operand in shared and operand in dequantized:
-                copy = _own(dequantized[operand], f"{operation.name}.weight_{index}")
+                name = f"{operation.name}.weight_{index}"
+                copy = _copy_dequantization(dequantized[operand], name)
                 operations.append(copy)
                 inputs[index] = copy.outputs[0]
             elif operand is not None and operand in shared:
-                inputs[index] = _copied(operand)
+                inputs[index] = _copy(operand)
         is_changed = not shared.isdisjoint(operation.inputs)
         operations.append(operation.with_inputs(tuple(inputs)) if is_changed else operation)
     return RemoveUnused().rewrite(Model(model.name, model.inputs, operations, model.outputs))
@@ -180,14 +181,14 @@ def _is_weight(operand: Operand) -> bool:
     return is_quantized and operand.is_constant and operand.type.element_type is ElementType.INT8
 
 
-def _own(operation: Dequantize, name: str) -> Dequantize:
+def _copy_dequantization(operation: Dequantize, name: str) -> Dequantize:
     """Return another dequantization of a copy of a weight."""
     (output,) = operation.outputs
     copies = (Operand(output.name, output.type),)
-    return operation.with_inputs((_copied(operation.input),), copies).with_name(name)
+    return operation.with_inputs((_copy(operation.input),), copies).with_name(name)
 
 
-def _copied(operand: Operand) -> Operand:
+def _copy(operand: Operand) -> Operand:
     """Return another constant with the same elements in memory."""
     assert operand.value is not None, "weights are constants"
     return constant(operand.value, operand.name, operand.type.quantization)

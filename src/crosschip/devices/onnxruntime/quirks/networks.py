@@ -16,9 +16,9 @@ from crosschip.devices.kits.onnx.lowering.networks import vector_as_matrix
 from crosschip.devices.kits.quirks import Differs, Raises
 from crosschip.devices.onnxruntime import unchecked
 from crosschip.devices.onnxruntime.lowering import (
+    copy_shared_weights,
     unsigned_factors,
     unsigned_filters,
-    with_own_weights,
 )
 from crosschip.devices.onnxruntime.quirks.registry import quirk
 from crosschip.ir import Builder, Operand, Quantization
@@ -208,7 +208,7 @@ def _two_products(b: Builder, x: Operand, y: Operand) -> tuple[Operand, ...]:
     MatMul,
     when="several products read a dequantized weight of int8 with elements beyond 64",
     what="refuses the model, if products of bytes must not saturate",
-    avoided_by=with_own_weights,
+    avoided_by=copy_shared_weights,
     without=_VNNI,
     inputs=[np.array([[2, 4]], np.float32), np.array([[1, 0]], np.float32)],
     right=([[258]], [[2]]),
