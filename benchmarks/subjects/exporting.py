@@ -169,8 +169,11 @@ def _run_of_litert(path: Path, inputs: Mapping[str, Array], threads: int) -> Run
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), num_threads=threads)
+    pairs = list(zip(interpreter.get_input_details(), inputs.values(), strict=False))
+    for detail, array in pairs:
+        interpreter.resize_tensor_input(detail["index"], array.shape)
     interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs.values(), strict=False):
+    for detail, array in pairs:
         interpreter.set_tensor(detail["index"], np.require(array, requirements="C"))
     run: Run = interpreter.invoke
     return run
