@@ -42,8 +42,8 @@ when it reads the file without crosschip. Two networks with `DynamicQuantizeLSTM
 `onnxruntime` runs that operator natively.
 
 *Wrong* means other outputs, *refused* an error, and *crash* that the process ended or took longer
-than five minutes. On `openvino` alone, *wrong* or *refused* in brackets means that OpenVINO without
-crosschip fails on the file, too."""
+than five minutes. An empty cell was not tried. On `openvino` alone, *wrong* or *refused* in
+brackets means that OpenVINO without crosschip fails on the file, too."""
 
 _SPEED = f"""The engine's median time divided by crosschip's; both are compiled for the same shapes
 and number of threads, and measured in turn (see `benchmarks/comparison.py`). Above 1, crosschip is

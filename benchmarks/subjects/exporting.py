@@ -183,7 +183,11 @@ def _invocation_of_litert(path: Path, inputs: Mapping[str, Array], threads: int)
     Inputs that only the exported model has, those of its state, come last.
     """
     interpreter = _interpreter(path, threads)
-    for detail, array in zip(interpreter.get_input_details(), inputs.values(), strict=False):
+    pairs = list(zip(interpreter.get_input_details(), inputs.values(), strict=False))
+    for detail, array in pairs:
+        interpreter.resize_tensor_input(detail["index"], array.shape)
+    interpreter.allocate_tensors()
+    for detail, array in pairs:
         interpreter.set_tensor(detail["index"], np.require(array, requirements="C"))
     run: Run = interpreter.invoke
     return run
