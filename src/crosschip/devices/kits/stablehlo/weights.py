@@ -1,0 +1,62 @@
+"""The constants of a model that are arguments of its function."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from crosschip.ir import Array, Model, Operand
+from crosschip.ir.dataclass import dataclass
+from crosschip.ops.standard.convolution import Conv
+
+_LARGE_BYTES = 1024
+
+
+def filter_order(rank: int) -> tuple[int, ...]:
+    """Return the order of a filter's axes as an argument: window, input and output channels."""
+    return (*range(2, rank), 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A large constant that is an argument.
+
+    Attributes:
+        operand: the constant.
+        is_filter: whether the argument has the order that convolutions read.
+    """
+
+    operand: Operand
+    is_filter: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the argument."""
+        shape = self.operand.type.static_shape or ()
+        return tuple(shape[axis] for axis in filter_order(len(shape))) if self.is_filter else shape
+
+    def elements(self) -> Array:
+        """Return the elements in the order of the argument."""
+        value = self.operand.value
+        assert value is not None, "it is constant"
+        if not self.is_filter:
+            return value
+        return np.ascontiguousarray(value.transpose(filter_order(value.ndim)))
+
+
+def weights_of(model: Model) -> list[Weight]:
+    """Return the large constants of a model, in its order."""
+    filters = Counter(
+        operation.filter for operation in model.operations if isinstance(operation, Conv)
+    )
+    return [
+        Weight(operand, filters[operand] == model.uses[operand])
+        for operand in model.constants
+        if _bytes(operand) >= _LARGE_BYTES
+    ]
+
+
+def _bytes(operand: Operand) -> int:
+    return math.prod(operand.type.static_shape or ()) * operand.type.element_type.dtype.itemsize
