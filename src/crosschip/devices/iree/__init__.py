@@ -74,7 +74,7 @@ class IreeDevice(Device):
         return Offer(self._compiling().query(model, self._target))
 
     def operators(self) -> Collection[str]:
-        return self._compiling().CONVERTERS.operators
+        return self._compiling().EMISSION.converters.operators
 
     def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
         from crosschip.devices.kits.quirks import avoided_quirks

@@ -13,24 +13,24 @@ import jax
 from jax import export
 
 from crosschip.devices.iree.limits import limit
+from crosschip.devices.iree.lowering import CONVERTERS
 from crosschip.devices.iree.module import MAGIC, carrier
 from crosschip.devices.iree.targets import Target
 from crosschip.devices.kits.stablehlo import support
-from crosschip.devices.kits.stablehlo.converters import converters
 from crosschip.devices.kits.stablehlo.function import Function
 from crosschip.devices.kits.stablehlo.graph import Emission
 from crosschip.devices.kits.stablehlo.narrow import as_type
+from crosschip.devices.kits.stablehlo.padded import open_axes
 from crosschip.devices.kits.stablehlo.saved import write_program
 from crosschip.hal import CompileError, Options, Support
 from crosschip.hal.converters import to_support
 from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.errors import install_command
 
-CONVERTERS = converters.for_device("iree")
 EMISSION = Emission(CONVERTERS)
 
 _PLATFORM = "cpu"
-"""The platform whose StableHLO JAX writes; operations are lowered without calls of its libraries."""
+"""The platform whose StableHLO JAX writes."""
 
 _FLAGS = (
     "--iree-input-demote-f64-to-f32=false",
@@ -38,7 +38,7 @@ _FLAGS = (
     "--iree-vm-target-truncate-unsupported-floats=false",
     "--verify=false",
 )
-"""Types stay what they are; the checks of the compiler's own passes would take a third of its time."""
+"""Types stay what they are; checking the compiler's passes would take a third of its time."""
 
 
 def query(model: Model, target: Target) -> Sequence[Support]:
@@ -62,6 +62,8 @@ def compile(model: Model, options: Options, target: Target) -> bytes:
         CompileError: an operation cannot be compiled, or IREE failed.
         DeviceError: the compiler is not installed.
     """
+    if open_axes(model) and len(model.operations) > 1:
+        raise CompileError("iree: sizes depend on data beside other operations", model.operations)
     function = Function(model, EMISSION, options.precision)
     module = compile_stablehlo(_stablehlo(function), target.compile_flags)
     return write_program(MAGIC, function.rules, module)
@@ -123,4 +125,5 @@ def _complaint(process: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "for no stated reason")
+    lines = (line.strip() for line in text.splitlines())
+    return next(filter(None, lines), "for no stated reason")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import iree.runtime as runtime
@@ -43,17 +44,22 @@ class View:
         value: the runtime's view of the memory.
     """
 
-    __slots__ = ("__weakref__", "_array", "device", "value")
+    __slots__ = ("__weakref__", "device", "value")
 
-    def __init__(self, device: Any, array: Array, value: Any) -> None:
+    def __init__(self, device: Any, value: Any) -> None:
         self.device = device
-        self._array = array  # keeps the memory
         self.value = value
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The first address of the memory, and the one after the last."""
+        size = self.value.get_buffer().byte_length()
+        return _extent(self.value.map().asarray((size,), np.dtype(np.uint8)))
 
     @classmethod
     def of(cls, device: Any, array: Array) -> View:
         """Return an array in memory that a device reads, copied."""
-        array = np.ascontiguousarray(array).view(carrier(array.dtype))
+        array = np.require(array, requirements="C").view(carrier(array.dtype))
         value = device.allocator.allocate_buffer_copy(
             memory_type=runtime.MemoryType.DEVICE_LOCAL,
             allowed_usage=runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING,
@@ -61,17 +67,29 @@ class View:
             buffer=array,
             element_type=_TYPES[array.dtype],
         )
-        return cls(device, array, value)
+        return cls(device, value)
 
 
-class _Writable:
-    """The memory of a read-only array, declared writable: the runtime imports no other."""
+class _Extents:
+    """Ranges of addresses that do not overlap, with a search among them."""
 
-    __slots__ = ("__array_interface__", "_array")
+    def __init__(self, extents: Sequence[tuple[int, int]]) -> None:
+        self._extents = sorted(extents)
 
-    def __init__(self, array: Array, interface: dict[str, Any]) -> None:
-        self._array = array  # keeps the memory
+    def overlap(self, begin: int, end: int) -> bool:
+        """Return whether a range overlaps one of them."""
+        index = bisect_left(self._extents, (end,)) - 1
+        return index >= 0 and self._extents[index][1] > begin
+
+
+class _Memory:
+    """Memory as an array interface describes it, and what keeps it."""
+
+    __slots__ = ("__array_interface__", "_keep_alive")
+
+    def __init__(self, interface: dict[str, Any], *keep_alive: object) -> None:
         self.__array_interface__ = interface
+        self._keep_alive = keep_alive
 
 
 class IreeProgram(Program):
@@ -105,6 +123,7 @@ class IreeProgram(Program):
         self._context = context
         self._function = function
         self._weights = weights
+        self._held = _Extents([weight.extent for weight in weights])
         self._padded = open_axes(model)
         self._messages = tuple(rules)
         self._saved = saved
@@ -119,8 +138,9 @@ class IreeProgram(Program):
         arguments = runtime.VmVariantList(len(self._weights) + len(inputs))
         for weight in self._weights:
             arguments.push_ref(weight.value)
-        for array, element_type in zip(inputs, self._inputs, strict=True):
-            buffer = self._import(_importable(array), _HOST, _USAGE)
+        sources = list(map(_importable, inputs))
+        for array, element_type in zip(sources, self._inputs, strict=True):
+            buffer = self._import(array, _HOST, _USAGE)
             arguments.push_ref(runtime.HalBufferView(buffer, array.shape, element_type))
         results = runtime.VmVariantList(len(self._outputs))
         try:
@@ -128,13 +148,29 @@ class IreeProgram(Program):
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise DeviceError(f"iree failed while running: {error}") from error
         outputs = [_array(results, index, dtype) for index, dtype in enumerate(self._outputs)]
-        return self._finish(outputs)
+        return self._finish(self._owned(outputs, sources))
 
     def save(self) -> bytes:
         return bytes(self._saved)
 
     def close(self) -> None:
         vars(self).clear()
+
+    def _owned(self, outputs: list[Array], inputs: Sequence[Array]) -> list[Array]:
+        """Copy outputs in memory of inputs, of weights or of other outputs.
+
+        The runtime returns the buffer of an argument where the model returns it or reshapes it.
+        """
+        taken = [_extent(array) for array in inputs]
+        owned = []
+        for output in outputs:
+            begin, end = _extent(output)
+            if self._held.overlap(begin, end) or any(b < end and begin < e for b, e in taken):
+                output = output.copy()
+            else:
+                taken.append((begin, end))
+            owned.append(output)
+        return owned
 
     def _finish(self, outputs: list[Array]) -> Sequence[Array]:
         """Check the rules, and remove padding."""
@@ -171,7 +207,10 @@ class ForeignProgram(Program):
 
 
 def _importable(array: Array) -> Array:
-    """Return a writable array of the same memory, or of a copy if that is not aligned."""
+    """Return a writable array of the same memory, or of a copy if that is not aligned.
+
+    The runtime imports no read-only arrays; modules do not write to their inputs.
+    """
     interface = array.__array_interface__
     address = interface["data"][0]
     if address % _ALIGNMENT:
@@ -182,11 +221,20 @@ def _importable(array: Array) -> Array:
         return copy
     if array.flags.writeable:
         return array
-    return np.asarray(_Writable(array, {**interface, "data": (address, False)}))
+    return np.asarray(_Memory({**interface, "data": (address, False)}, array))
+
+
+def _extent(array: Array) -> tuple[int, int]:
+    """Return the first address of a contiguous array, and the one after its last byte."""
+    begin: int = array.__array_interface__["data"][0]
+    return begin, begin + array.nbytes
 
 
 def _array(results: Any, index: int, dtype: np.dtype[Any]) -> Array:
+    """Return an output in the memory that the run allocated."""
     view = results.get_as_object(index, runtime.HalBufferView)
     stored = carrier(dtype)
-    raw = np.dtype(np.uint8) if stored == np.bool_ else stored
-    return view.map().asarray(view.shape, raw).view(dtype)
+    mapping = view.map()
+    elements = mapping.asarray(view.shape, np.dtype(np.uint8) if stored.kind == "b" else stored)
+    memory = _Memory({**elements.__array_interface__, "typestr": f"|V{dtype.itemsize}"}, mapping)
+    return np.asarray(memory).view(dtype)

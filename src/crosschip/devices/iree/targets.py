@@ -138,7 +138,7 @@ TARGETS: Mapping[str, Target] = {
             driver="vulkan",
             flags=["--iree-hal-target-device=vulkan"],
             target_flag="--iree-vulkan-target",
-            nodes=["usr/lib/*/libvulkan.so.1", "usr/lib/libvulkan.so.1", "usr/lib64/libvulkan.so.1"],
+            nodes=["usr/lib*/libvulkan.so.1", "usr/lib/*/libvulkan.so.1"],
         ),
         Target(
             name="metal",
@@ -171,8 +171,8 @@ def target_of(name: str, properties: Mapping[str, str]) -> Target:
     """
     target = TARGETS.get(name)
     if target is None:
-        known = ", ".join(TARGETS)
-        raise DeviceError(f"IREE has no target {name!r}{did_you_mean(name, TARGETS)}; it has {known}")
+        near = did_you_mean(name, TARGETS)
+        raise DeviceError(f"IREE has no target {name!r}{near}; it has {', '.join(TARGETS)}")
     machine, cpu = properties.get("target", ""), properties.get("cpu", "")
     if machine and not target.target_flag:
         raise DeviceError(f"property target: iree:{name} compiles for this machine only")

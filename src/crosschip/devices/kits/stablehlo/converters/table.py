@@ -51,7 +51,7 @@ def converts(
             _sizing[operator] = frozenset(sizing)
             computed = [slot.name for slot in operator.slots if slot.parameter]
             decorate = converters.converts(operator, types=types, limit=limit, computed=computed)
-            decorate(_complete(function, narrow or operator.moves, pointwise))
+            decorate(complete(function, narrow=narrow or operator.moves, pointwise=pointwise))
         return function
 
     return register
@@ -114,8 +114,11 @@ def shape_of(op: Operation, index: int = 0) -> tuple[int, ...]:
     return shape
 
 
-def _complete(function: Convert, narrow: bool, pointwise: bool) -> Convert:
-    """Add the order of axes, the rounding of narrow floats and the activation to a converter."""
+def complete(function: Convert, *, narrow: bool = False, pointwise: bool = False) -> Convert:
+    """Add the order of axes, the rounding of narrow floats and the activation to a converter.
+
+    See `converts` for the arguments.
+    """
 
     def convert(g: Graph, op: Operator) -> Sequence[Value | ChannelsLast]:
         is_last = pointwise and _is_last(g, op)
