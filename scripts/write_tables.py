@@ -52,9 +52,11 @@ SOURCE = ROOT / "src" / "crosschip"
 
 _KITS = SOURCE / "devices" / "kits"
 _ONNX = _KITS / "onnx"
+_STABLEHLO = _KITS / "stablehlo"
 _TOOLCHAIN = (_ONNX, _KITS / "toolchain", _KITS / "worker")
 _DRIVERS: Mapping[str, tuple[Sequence[Path], str, str, str]] = {
-    "xla": ((), "`nvidia_tensorrt`", "7500", "44"),
+    "xla": ((_STABLEHLO,), "`nvidia_tensorrt`", "7500", "44"),
+    "iree": ((_STABLEHLO,), "not published", "", ""),
     "openvino": ((), "`intel_openvino`", "4300", "62"),
     "onnxruntime": ((_ONNX,), "`google_xnnpack`", "1600", "6"),
     "qualcomm": (_TOOLCHAIN, "`qualcomm_qnn`", "not published", ""),

@@ -32,7 +32,12 @@ CHIPS = ("tests", "chips")
 HIDING = ("tests", "without_engines")
 """The folder on the path of processes that are to find no engine; it has no tests."""
 
-ENGINES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "xla": "jax"}
+ENGINES = {
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    "xla": "jax",
+    "iree": "iree.runtime",
+}
 """The engines in the box, and their packages. A test needs those that a parameter names."""
 
 WIDE = ("apis", "bisect", "cli", "devices", "drivers", "importers", "opdef")
@@ -98,7 +103,8 @@ def _is_in_quick_folder(parts: tuple[str, ...]) -> bool:
     """Tell whether `--quick` takes tests from a path below the folder of tests."""
     if not (_is_installed("onnxruntime") and _is_installed("openvino")):
         return parts[0] in WITHOUT_ENGINES
-    left_out = (*NOT_QUICK, *(() if _is_installed("xla") else ("devices/xla",)))
+    missing = (f"devices/{engine}" for engine in ("xla", "iree") if not _is_installed(engine))
+    left_out = (*NOT_QUICK, *missing)
     return all(parts[: name.count("/") + 1] != tuple(name.split("/")) for name in left_out)
 
 

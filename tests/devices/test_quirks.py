@@ -34,8 +34,14 @@ from crosschip.ops.standard.activation import Relu
 pytestmark = pytest.mark.slow
 
 RECORDS = [record for engine in ENGINES for record in quirks_of(engine).values()]
-NEEDED = {"openvino": "openvino", "onnxruntime": "onnxruntime", "xla": "jax"}
-SEEN = ("2026.4.1", "1.32.0", "0.10.2")
+NEEDED = {
+    "openvino": ("openvino", "openvino"),
+    "onnxruntime": ("onnxruntime", "onnxruntime"),
+    "xla": ("jax", "jax"),
+    "iree": ("iree", "iree-base-compiler"),
+}
+"""The module and the distribution of each engine."""
+SEEN = ("2026.4.1", "1.32.0", "0.10.2", "3.13.0")
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: f"{record.engine}-{record.name}")
@@ -55,11 +61,11 @@ def test_the_record(record: Quirk) -> None:
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: f"{record.engine}-{record.name}")
 def test_the_reproduction(record: Quirk) -> None:
     """With the recorded versions and AVX-512; `make quirks` is for other versions."""
-    package = NEEDED.get(record.engine)
-    if package is None or find_spec(package) is None:
+    module, distribution = NEEDED.get(record.engine, ("", ""))
+    if not module or find_spec(module) is None:
         assert record.verdict() is Verdict.NOT_INSTALLED
         return
-    if version(package) not in SEEN or "avx512f" not in processor().split() or is_limited():
+    if version(distribution) not in SEEN or "avx512f" not in processor().split() or is_limited():
         pytest.skip(f"the records are of {', '.join(SEEN)} with AVX-512")
     assert record.verdict() in (Verdict.GONE if record.fixed_in else Verdict.PRESENT,)
 

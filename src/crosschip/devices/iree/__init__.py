@@ -8,7 +8,6 @@ nor JAX.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from crosschip.devices.iree.targets import DEFAULT, Target, instances, target_of
@@ -17,7 +16,7 @@ from crosschip.ir import DeviceError, Model
 from crosschip.ir.errors import install_command
 
 if TYPE_CHECKING:
-    from crosschip.devices.iree import compiling
+    from crosschip.devices.iree.compiling import Compiler
 
 
 class IreeDevice(Device):
@@ -71,10 +70,10 @@ class IreeDevice(Device):
         )
 
     def query(self, model: Model, options: Options) -> Offer:
-        return Offer(self._compiling().query(model, self._target))
+        return Offer(self._compiler().query(model))
 
     def operators(self) -> Collection[str]:
-        return self._compiling().EMISSION.converters.operators
+        return self._compiler().operators
 
     def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
         from crosschip.devices.kits.quirks import avoided_quirks
@@ -82,17 +81,18 @@ class IreeDevice(Device):
         return avoided_quirks("iree")
 
     def compile(self, model: Model, options: Options) -> Program:
-        return self.load(self._compiling().compile(model, options, self._target), model, options)
+        return self.load(self._compiler().compile(model, options.precision), model, options)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         return self._engine.load(saved, model, options)
 
-    def _compiling(self) -> type[compiling]:
-        """Import what compiles: JAX and the converters."""
+    def _compiler(self) -> Compiler:
+        """Import what compiles, with JAX and the converters, and return it."""
         try:
-            return import_module("crosschip.devices.iree.compiling")
+            from crosschip.devices.iree.compiling import Compiler
         except ImportError as error:
             raise DeviceError(
                 f"IREE compiles what JAX traces, which cannot be imported ({error}); "
                 f"{install_command('iree')}"
             ) from error
+        return Compiler(self._target)

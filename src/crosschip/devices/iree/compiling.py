@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from signal import Signals
@@ -16,18 +16,18 @@ from crosschip.devices.iree.limits import limit
 from crosschip.devices.iree.lowering import CONVERTERS
 from crosschip.devices.iree.module import MAGIC, carrier
 from crosschip.devices.iree.targets import Target
-from crosschip.devices.kits.stablehlo import support
 from crosschip.devices.kits.stablehlo.function import Function
 from crosschip.devices.kits.stablehlo.graph import Emission
 from crosschip.devices.kits.stablehlo.narrow import as_type
 from crosschip.devices.kits.stablehlo.padded import open_axes
 from crosschip.devices.kits.stablehlo.saved import write_program
-from crosschip.hal import CompileError, Options, Support
+from crosschip.devices.kits.stablehlo.support import supports
+from crosschip.hal import CompileError, Precision, Support
 from crosschip.hal.converters import to_support
 from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.errors import install_command
 
-EMISSION = Emission(CONVERTERS)
+_EMISSION = Emission(CONVERTERS)
 
 _PLATFORM = "cpu"
 """The platform whose StableHLO JAX writes."""
@@ -41,32 +41,45 @@ _FLAGS = (
 """Types stay what they are; checking the compiler's passes would take a third of its time."""
 
 
-def query(model: Model, target: Target) -> Sequence[Support]:
-    """Return the support of each operation of a model of static shapes."""
-    return [_supports(operation, target) for operation in model.operations]
+class Compiler:
+    """IREE's compiler for a target, of models of static shapes.
 
-
-def _supports(operation: Operation, target: Target) -> Support:
-    answer = support.supports(operation, EMISSION)
-    refusal = limit(operation, target) if answer else None
-    return answer if refusal is None else to_support(operation, refusal)
-
-
-def compile(model: Model, options: Options, target: Target) -> bytes:
-    """Compile a model of static shapes all of whose operations are supported.
-
-    Returns:
-        The saved form of the program.
-
-    Raises:
-        CompileError: an operation cannot be compiled, or IREE failed.
-        DeviceError: the compiler is not installed.
+    Args:
+        target: the target.
     """
-    if open_axes(model) and len(model.operations) > 1:
-        raise CompileError("iree: sizes depend on data beside other operations", model.operations)
-    function = Function(model, EMISSION, options.precision)
-    module = compile_stablehlo(_stablehlo(function), target.compile_flags)
-    return write_program(MAGIC, function.rules, module)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    @property
+    def operators(self) -> Collection[str]:
+        """Return the standard operators that have converters."""
+        return CONVERTERS.operators
+
+    def query(self, model: Model) -> Sequence[Support]:
+        """Return the support of each operation of a model."""
+        return [self._supports(operation) for operation in model.operations]
+
+    def _supports(self, operation: Operation) -> Support:
+        answer = supports(operation, _EMISSION)
+        refusal = limit(operation, self._target) if answer else None
+        return answer if refusal is None else to_support(operation, refusal)
+
+    def compile(self, model: Model, precision: Precision) -> bytes:
+        """Compile a model all of whose operations are supported.
+
+        Returns:
+            The saved form of the program.
+
+        Raises:
+            CompileError: an operation cannot be compiled, or IREE failed.
+            DeviceError: the compiler is not installed.
+        """
+        if open_axes(model) and len(model.operations) > 1:
+            raise CompileError("iree: sizes depend on data beside other operations")
+        function = Function(model, _EMISSION, precision)
+        module = compile_stablehlo(_stablehlo(function), self._target.compile_flags)
+        return write_program(MAGIC, function.rules, module)
 
 
 def _stablehlo(function: Function) -> bytes:
@@ -100,7 +113,7 @@ def compile_stablehlo(module: bytes, flags: Sequence[str]) -> bytes:
         CompileError: the compiler refused it, or ended without an answer.
         DeviceError: the compiler is not installed.
     """
-    arguments = [_tool(), "-", "-o", "-", "--iree-input-type=stablehlo", *_FLAGS, *flags]
+    arguments = [str(_tool()), "-", "-o", "-", "--iree-input-type=stablehlo", *_FLAGS, *flags]
     process = subprocess.run(arguments, input=module, capture_output=True)
     if process.returncode:
         raise CompileError(f"iree: {_complaint(process)}")

@@ -25,7 +25,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 
-ENGINES = ("openvino", "onnxruntime", "xla", "qualcomm", "rockchip")
+ENGINES = ("openvino", "onnxruntime", "xla", "iree", "qualcomm", "rockchip")
 
 
 @dataclass(frozen=True, slots=True)
