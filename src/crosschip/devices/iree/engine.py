@@ -5,20 +5,22 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 from typing import Any
-from weakref import WeakValueDictionary
 
 import iree.runtime as runtime
 from iree.runtime import version
 
+from crosschip.devices.iree.memory import ChipMemory, HostMemory, Memory
 from crosschip.devices.iree.module import MAGIC
-from crosschip.devices.iree.program import ForeignProgram, IreeProgram, View
+from crosschip.devices.iree.program import ForeignProgram, IreeProgram
 from crosschip.devices.iree.targets import Target
 from crosschip.devices.kits.stablehlo.saved import read_program
-from crosschip.devices.kits.stablehlo.weights import Weight, weights_of
 from crosschip.hal import Options, Program
 from crosschip.ir import DeviceError, Model
 
 _ENTRY = "main"
+_THREADED = "local-task"
+"""The driver of the processor."""
+
 _flags = threading.Lock()
 
 
@@ -35,8 +37,6 @@ class Engine:
     def __init__(self, target: Target) -> None:
         self._target = target
         self.version: str = version.VERSION
-        self._weights: WeakValueDictionary[Weight, View] = WeakValueDictionary()
-        self._putting = threading.Lock()
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         """Load a saved program; one for another machine can only be saved.
@@ -48,27 +48,16 @@ class Engine:
             return ForeignProgram(saved, self._target.foreign)
         try:
             rules, module = read_program(MAGIC, saved)
-            device = _open(self._target.driver, options.threads_each)
+            memory = _memory(self._target.driver, options.threads_each)
             loaded = runtime.VmModule.copy_buffer(_instance(), module)
             context = runtime.VmContext(
-                _instance(), modules=[runtime.create_hal_module(_instance(), device), loaded]
+                _instance(), modules=[runtime.create_hal_module(_instance(), memory.device), loaded]
             )
             function = loaded.lookup_function(_ENTRY)
-            weights = self._views(weights_of(model), device)
+            weights = memory.weights.of(model)
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise DeviceError(f"iree failed to load a program: {error}") from error
-        return IreeProgram(device, context, function, weights, model, rules, saved)
-
-    def _views(self, weights: list[Weight], device: Any) -> list[View]:
-        """Return weights in memory that programs read, shared with those for other shapes."""
-        with self._putting:
-            views = []
-            for weight in weights:
-                view = self._weights.get(weight)
-                if view is None or view.device is not device:
-                    view = self._weights[weight] = View.of(device, weight.elements())
-                views.append(view)
-        return views
+        return IreeProgram(memory, context, function, weights, model, rules, saved)
 
 
 @lru_cache(maxsize=1)
@@ -78,12 +67,18 @@ def _instance() -> Any:
 
 
 @lru_cache(maxsize=16)
-def _open(driver: str, threads: int | None) -> Any:
-    """Return a device of a driver; on the processor, one that uses a number of threads."""
-    if driver != "local-task":
-        return runtime.get_device(driver)
+def _memory(driver: str, threads: int | None) -> Memory:
+    """Return the memory of a device of a driver.
+
+    Args:
+        driver: the driver's name.
+        threads: how many threads a run uses on the processor; `None` for one per core.
+    """
+    if driver != _THREADED:
+        return ChipMemory(runtime.get_device(driver))
     if threads == 1:
-        return runtime.get_device("local-sync")
+        return HostMemory(runtime.get_device("local-sync"))
     with _flags:  # a driver reads the process' flags when it is created
         runtime.flags.parse_flags(f"--task_topology_group_count={threads or 0}")
-        return runtime._binding.create_hal_driver(driver).create_default_device()
+        created = runtime._binding.create_hal_driver(driver)
+        return HostMemory(created.create_default_device())

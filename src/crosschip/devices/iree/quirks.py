@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.iree import compiling, lowering, program
-from crosschip.devices.kits.quirks import Dies, Quirk, Quirks, Raises
+from crosschip.devices.iree import compiling, lowering
+from crosschip.devices.kits.quirks import Quirk, Quirks, Raises
 from crosschip.ir import Array
 from crosschip.ops.standard.arithmetic import Add, Pow
 

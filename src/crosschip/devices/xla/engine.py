@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +15,8 @@ from crosschip.devices.kits.stablehlo.converters import converters
 from crosschip.devices.kits.stablehlo.function import Function
 from crosschip.devices.kits.stablehlo.graph import Emission
 from crosschip.devices.kits.stablehlo.saved import read_program, write_program
-from crosschip.devices.kits.stablehlo.weights import Weight, weights_of
-from crosschip.devices.xla.memory import OnChip, XlaBuffer, failure, on_chip
+from crosschip.devices.kits.stablehlo.weights import SharedWeights
+from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
 from crosschip.devices.xla.program import XlaProgram
 from crosschip.hal import CompileError, Options, Precision
 from crosschip.ir import Array, DeviceError, ElementType, Model
@@ -85,8 +83,7 @@ class Engine:
         if on_processor:
             self._options.update(_KEEPING_NAN)
         self.emission = Emission(_CONVERTERS, splits_groups=on_processor)
-        self._weights: WeakValueDictionary[Weight, OnChip] = WeakValueDictionary()
-        self._putting = threading.Lock()
+        self._weights = SharedWeights(self.put)
 
     def compile(self, model: Model, options: Options, device: object) -> XlaProgram:
         """Compile a model of static shapes all of whose operations have converters.
@@ -97,7 +94,7 @@ class Engine:
             CompileError: an operation cannot be compiled, or XLA failed.
         """
         executable = self._executable(model, options.precision)
-        return XlaProgram(self, executable, self._on_chip(weights_of(model)), model, device)
+        return XlaProgram(self, executable, self._weights.of(model), model, device)
 
     def load(self, saved: bytes, model: Model, device: object) -> XlaProgram:
         """Load a saved program.
@@ -114,7 +111,7 @@ class Engine:
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise failure("failed to load a saved program", error) from error
         executable = Executable(loaded, rules, bytes(saved))
-        return XlaProgram(self, executable, self._on_chip(weights_of(model)), model, device)
+        return XlaProgram(self, executable, self._weights.of(model), model, device)
 
     def allocate(
         self, element_type: ElementType, shape: tuple[int, ...], device: object
@@ -127,17 +124,6 @@ class Engine:
     def put(self, array: Array) -> jax.Array:
         """Copy an array to the chip's memory."""
         return on_chip(array, self._chip)
-
-    def _on_chip(self, weights: Sequence[Weight]) -> list[OnChip]:
-        """Return weights in the chip's memory, shared with programs for other shapes."""
-        with self._putting:
-            weights_on_chip = []
-            for weight in weights:
-                on_chip_weight = self._weights.get(weight)
-                if on_chip_weight is None:
-                    on_chip_weight = self._weights[weight] = OnChip(self.put(weight.elements()))
-                weights_on_chip.append(on_chip_weight)
-        return weights_on_chip
 
     def _executable(self, model: Model, precision: Precision) -> Executable:
         """Compile a model to a function of its weights and inputs."""

@@ -15,19 +15,6 @@ from crosschip.ir import Array, DeviceError, ElementType
 _LOOK_SECONDS = 0.0005
 
 
-class OnChip:
-    """A weight in the chip's memory, as long as a program uses it.
-
-    Attributes:
-        value: the array.
-    """
-
-    __slots__ = ("__weakref__", "value")
-
-    def __init__(self, value: jax.Array) -> None:
-        self.value = value
-
-
 class XlaBuffer(Buffer):
     """A buffer that holds a JAX array; writing replaces the array.
 

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 
 from crosschip.devices.kits.stablehlo.padded import cut, open_axes
-from crosschip.devices.xla.memory import OnChip, XlaBuffer, XlaEvent, owned, wait_for
+from crosschip.devices.kits.stablehlo.weights import OnChip
+from crosschip.devices.xla.memory import XlaBuffer, XlaEvent, owned, wait_for
 from crosschip.hal import Buffer, Event, Program, Submission
 from crosschip.ir import Array, Model
 

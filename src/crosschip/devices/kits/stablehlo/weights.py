@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -44,6 +48,43 @@ class Weight:
         if not self.is_filter:
             return value
         return np.ascontiguousarray(value.transpose(filter_order(value.ndim)))
+
+
+class OnChip:
+    """A weight in the chip's memory, as long as a program uses it.
+
+    Attributes:
+        value: the engine's object.
+    """
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class SharedWeights:
+    """Weights in a chip's memory, shared by programs for several sets of input shapes.
+
+    Args:
+        put: copies an array to the chip's memory.
+    """
+
+    def __init__(self, put: Callable[[Array], Any]) -> None:
+        self._put = put
+        self._weights: WeakValueDictionary[Weight, OnChip] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def of(self, model: Model) -> list[OnChip]:
+        """Return the weights of a model, copied unless a program still uses them."""
+        with self._lock:
+            return [self._on_chip(weight) for weight in weights_of(model)]
+
+    def _on_chip(self, weight: Weight) -> OnChip:
+        on_chip = self._weights.get(weight)
+        if on_chip is None:
+            on_chip = self._weights[weight] = OnChip(self._put(weight.elements()))
+        return on_chip
 
 
 def weights_of(model: Model) -> list[Weight]:
