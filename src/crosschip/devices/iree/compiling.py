@@ -62,7 +62,7 @@ class Compiler:
 
     def _supports(self, operation: Operation) -> Support:
         answer = supports(operation, _EMISSION)
-        refusal = limit(operation, self._target) if answer else None
+        refusal = limit(operation, _EMISSION, self._target) if answer else None
         return answer if refusal is None else to_support(operation, refusal)
 
     def compile(self, model: Model, precision: Precision) -> bytes:

@@ -6,10 +6,13 @@ import jax.numpy as jnp
 
 from crosschip.devices.kits.stablehlo.converters import converters
 from crosschip.devices.kits.stablehlo.converters.arithmetic import pow_
+from crosschip.devices.kits.stablehlo.converters.conversion import cast
 from crosschip.devices.kits.stablehlo.converters.table import complete
-from crosschip.devices.kits.stablehlo.graph import Graph, Value
-from crosschip.ir.types import ALL_TYPES
+from crosschip.devices.kits.stablehlo.graph import Graph, Value, View
+from crosschip.ir import Operand
+from crosschip.ir.types import ALL_TYPES, INTEGERS
 from crosschip.ops.standard.arithmetic import Pow
+from crosschip.ops.standard.conversion import Cast
 
 CONVERTERS = converters.for_device("iree")
 
@@ -29,4 +32,18 @@ def power(g: Graph, op: Pow) -> Value:
     return jnp.where((b == 0) | (a == 1), 1, jnp.where(is_undefined, jnp.nan, signed))
 
 
+class _Truncated(View):
+    """A view of reals rounded towards zero."""
+
+    def __getitem__(self, operand: Operand) -> Value:
+        value = self._graph[operand]
+        return jnp.trunc(value) if jnp.issubdtype(value.dtype, jnp.floating) else value
+
+
+def truncating_cast(g: Graph, op: Cast) -> Value:
+    """Convert reals to integers after rounding them (quirk `integers-by-rounding`)."""
+    return cast(_Truncated(g) if op.dtype in INTEGERS else g, op)
+
+
 CONVERTERS.converts(Pow, types=ALL_TYPES)(complete(power, pointwise=True))
+CONVERTERS.converts(Cast, types=ALL_TYPES)(complete(truncating_cast, narrow=True, pointwise=True))

@@ -11,16 +11,20 @@ from crosschip.devices.iree import compiling, lowering
 from crosschip.devices.kits.quirks import Quirk, Quirks, Raises
 from crosschip.ir import Array
 from crosschip.ops.standard.arithmetic import Add, Pow
+from crosschip.ops.standard.conversion import Cast
 
 
 def _run(function: Callable[..., Any], quirk: Quirk) -> Sequence[Array]:
     from iree import runtime
     from iree.compiler import tools
 
-    flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
-    module = tools.compile_str(
-        function(), input_type="stablehlo", extra_args=[*flags, "--iree-llvmcpu-target-cpu=host"]
-    )
+    backend = "vmvx" if quirk.versions.endswith("vmvx") else "llvm-cpu"
+    flags = [
+        "--iree-hal-target-device=local",
+        f"--iree-hal-local-target-device-backends={backend}",
+        "--iree-llvmcpu-target-cpu=host",
+    ]
+    module = tools.compile_str(function(), input_type="stablehlo", extra_args=flags)
     context = runtime.SystemContext(config=runtime.Config("local-sync"))
     context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, module))
     (name,) = (name for name in context.modules if name != "hal")
@@ -64,5 +68,24 @@ def float64_in_32_bits() -> str:
         func.func @main(%x: tensor<1xf64>) -> tensor<1xf64> {
           %0 = stablehlo.add %x, %x : tensor<1xf64>
           return %0 : tensor<1xf64>
+        }
+    """
+
+
+@quirk(
+    Cast,
+    when="reals become integers",
+    what="rounds them to the nearest",
+    versions="iree 3.13.0, vmvx",
+    avoided_by=lowering.truncating_cast,
+    inputs=[[1.75, -1.75, 0.6, 2]],
+    right=np.array([1, -1, 0, 2], np.int32),
+    wrong=np.array([2, -2, 1, 2], np.int32),
+)
+def integers_by_rounding() -> str:
+    return """
+        func.func @main(%x: tensor<4xf32>) -> tensor<4xi32> {
+          %0 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi32>
+          return %0 : tensor<4xi32>
         }
     """

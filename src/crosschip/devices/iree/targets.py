@@ -21,6 +21,7 @@ DEFAULT = "cpu"
 
 _MISSING = f"IREE is not installed; {install_command('iree')}"
 _LOCAL = "--iree-hal-target-device=local"
+_TYPES = ALL_TYPES - NARROW_FLOATS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Target:
     flags: Sequence[str]
     target_flag: str = ""
     nodes: Sequence[str] = ()
-    types: frozenset[ElementType] = ALL_TYPES - NARROW_FLOATS
+    types: frozenset[ElementType] = _TYPES
     threaded: bool = False
     machine: str = ""
     cpu: str = ""
@@ -111,6 +112,7 @@ TARGETS: Mapping[str, Target] = {
             description="the processor, by IREE's portable bytecode",
             driver="local-task",
             flags=[_LOCAL, "--iree-hal-local-target-device-backends=vmvx"],
+            types=_TYPES - {ElementType.FLOAT64},
             threaded=True,
         ),
         Target(
