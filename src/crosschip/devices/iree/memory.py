@@ -134,7 +134,7 @@ class HostMemory(Memory):
             if elements.nbytes <= _SMALL_BYTES:
                 outputs.append(elements.copy().view(dtype))
                 continue
-            output = _kept(elements, mapping).view(dtype)
+            output = _share(elements, mapping).view(dtype)
             begin, end = _extent(output)
             if held.overlap(begin, end) or any(b < end and begin < e for b, e in taken):
                 output = output.copy()
@@ -206,7 +206,7 @@ def _stored(dtype: np.dtype[Any]) -> np.dtype[Any]:
     )
 
 
-def _kept(elements: Array, mapping: object) -> Array:
+def _share(elements: Array, mapping: object) -> Array:
     """Return an array of the same memory that keeps it."""
     return np.asarray(_Shared(elements.__array_interface__, mapping))
 
