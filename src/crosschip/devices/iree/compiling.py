@@ -27,7 +27,7 @@ from crosschip.hal.converters import to_support
 from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.errors import install_command
 
-_EMISSION = Emission(CONVERTERS)
+_EMISSION = Emission(CONVERTERS, returns_narrow=False)
 
 _PLATFORM = "cpu"
 """The platform whose StableHLO JAX writes."""
@@ -87,8 +87,7 @@ def _stablehlo(function: Function) -> bytes:
     types = jax.tree.map(lambda struct: struct.dtype, function.arguments())
 
     def compute(*arguments: Any) -> list[Any]:
-        results = function(*jax.tree.map(as_type, arguments, types))
-        return [result.astype(carrier(result.dtype)) for result in results]
+        return function(*jax.tree.map(as_type, arguments, types))
 
     def outer(struct: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(struct.shape, carrier(struct.dtype))

@@ -158,7 +158,11 @@ def instances() -> Sequence[Instance]:
     problem = "" if _is_installed() else _MISSING
     return [
         Instance(
-            name=target.name, kind=target.kind, description=target.description, problem=problem
+            name=target.name,
+            kind=target.kind,
+            description=target.description,
+            simulated=target.name == "vmvx",
+            problem=problem,
         )
         for target in TARGETS.values()
         if target.present

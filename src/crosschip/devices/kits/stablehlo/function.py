@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from crosschip.devices.kits.stablehlo.graph import Emission, Graph, Value
-from crosschip.devices.kits.stablehlo.narrow import entering
+from crosschip.devices.kits.stablehlo.narrow import entering, inner
 from crosschip.devices.kits.stablehlo.weights import Weight, weights_of
 from crosschip.hal import Precision
 from crosschip.ir import Model, Operand
@@ -42,17 +42,18 @@ class Function:
     def __call__(self, constants: Sequence[Value], inputs: Sequence[Value]) -> list[Value]:
         """Compute the model while JAX traces it."""
         model = self._model
-        values = dict(zip(model.inputs.values(), map(entering, inputs), strict=True))
+        entered = dict(zip(model.inputs.values(), map(entering, inputs), strict=True))
         filters: dict[Operand, Value] = {}
         for weight, constant in zip(self.weights, constants, strict=True):
-            (filters if weight.is_filter else values)[weight.operand] = entering(constant)
-        graph = Graph(values, filters, self._emission, self._precision)
+            (filters if weight.is_filter else entered)[weight.operand] = entering(constant)
+        graph = Graph(entered, filters, self._emission, self._precision)
         for operation in model.operations:
             graph.add(operation)
-        outputs = [
-            graph[operand].astype(operand.type.element_type.dtype)
-            for operand in model.outputs.values()
-        ]
+        types = [operand.type.element_type.dtype for operand in model.outputs.values()]
+        if not self._emission.returns_narrow:
+            types = list(map(inner, types))
+        values = [graph[operand] for operand in model.outputs.values()]
+        outputs = [value.astype(dtype) for value, dtype in zip(values, types, strict=True)]
         self.rules = tuple(graph.rules)
         flags = [jnp.stack(graph.flags)] if graph.flags else []
         return [*outputs, *graph.counts, *flags]

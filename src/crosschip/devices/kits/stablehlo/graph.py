@@ -52,10 +52,13 @@ class Emission:
         converters: the device's converters.
         splits_groups: whether grouped convolutions become sums of shifted products or several
             convolutions, since the compiler's own are slow.
+        returns_narrow: whether functions return integers of fewer than 8 bits; if not, they return
+            the same values with 8 bits.
     """
 
     converters: Converters[Graph, Value]
     splits_groups: bool = False
+    returns_narrow: bool = True
 
 
 class Graph:

@@ -14,6 +14,7 @@ import numpy as np
 from crosschip.ir import Array, Model, Operand
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops.standard.convolution import Conv
+from crosschip.ops.standard.matrix import FullyConnected
 
 _LARGE_BYTES = 1024
 
@@ -29,7 +30,7 @@ class Weight:
 
     Attributes:
         operand: the constant.
-        is_filter: whether the argument has the order that convolutions read.
+        is_filter: whether the argument has the order that convolutions and products read.
     """
 
     operand: Operand
@@ -90,7 +91,9 @@ class SharedWeights:
 def weights_of(model: Model) -> list[Weight]:
     """Return the large constants of a model, in its order."""
     filters = Counter(
-        operation.filter for operation in model.operations if isinstance(operation, Conv)
+        operation.filter if isinstance(operation, Conv) else operation.weight
+        for operation in model.operations
+        if isinstance(operation, Conv | FullyConnected)
     )
     return [
         Weight(operand, filters[operand] == model.uses[operand])

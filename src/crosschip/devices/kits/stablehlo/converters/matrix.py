@@ -23,7 +23,7 @@ def mat_mul(g: Graph, op: MatMul) -> Value:
 
 @converts(FullyConnected, narrow=True)
 def fully_connected(g: Graph, op: FullyConnected) -> Value:
-    (rows, weight), summed = g.factors(g[op.input], g[op.weight])
-    rows = rows.reshape(-1, weight.shape[1]) if rows.ndim > 2 else rows
-    output = jnp.matmul(rows, weight.T, precision=EXACT, preferred_element_type=summed)
+    (rows, weight), summed = g.factors(g[op.input], g.filters(op.weight))
+    rows = rows.reshape(-1, weight.shape[0]) if rows.ndim > 2 else rows
+    output = jnp.matmul(rows, weight, precision=EXACT, preferred_element_type=summed)
     return output if op.bias is None else output + g[op.bias].astype(output.dtype)
