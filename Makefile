@@ -126,6 +126,6 @@ $(VENV)/installed-demo: pyproject.toml | $(VENV)/python
 
 $(VENV)/installed-test: $(VENV)/installed-demo
 	@echo "== installing what the tests need"
-	$(PIP) install --editable ".[metrics,native,opdef,xla]" --group test
+	$(PIP) install --editable ".[iree,metrics,native,opdef,xla]" --group test
 	$(PIP) install --no-deps rapidocr-onnxruntime==1.4.4
 	@touch $@

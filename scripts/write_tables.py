@@ -52,10 +52,12 @@ SOURCE = ROOT / "src" / "crosschip"
 
 _KITS = SOURCE / "devices" / "kits"
 _ONNX = _KITS / "onnx"
+_STABLEHLO = _KITS / "stablehlo"
 _TOOLCHAIN = (_ONNX, _KITS / "toolchain", _KITS / "worker")
 _TFLITE = _KITS / "tflite"
 _DRIVERS: Mapping[str, tuple[Sequence[Path], str, str, str]] = {
-    "xla": ((), "`nvidia_tensorrt`", "7500", "44"),
+    "xla": ((_STABLEHLO,), "`nvidia_tensorrt`", "7500", "44"),
+    "iree": ((_STABLEHLO,), "not published", "", ""),
     "openvino": ((), "`intel_openvino`", "4300", "62"),
     "onnxruntime": ((_ONNX,), "`google_xnnpack`", "1600", "6"),
     "litert": ((_TFLITE,), "`google_xnnpack`", "1600", "6"),
@@ -72,7 +74,8 @@ Description = Mapping[str, Any]
 
 def main() -> int:
     """Write or check every generated page; the exit status."""
-    devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
+    names = [report.name for report in crosschip.list_devices() if report.available]
+    devices = [open_device(name) for name in names if ":" not in name]  # the first instance of each
     # The tables are of a processor with VNNI, wherever they are written.
     with patch("crosschip.devices.openvino.converters.integers.multiplies_bytes", lambda: True):
         described = [describe(operator, devices) for operator in operators().values()]

@@ -33,6 +33,7 @@ HIDING = ("tests", "without_engines")
 """The folder on the path of processes that are to find no engine; it has no tests."""
 
 ENGINES = {
+    "iree": "iree.runtime",
     "litert": "ai_edge_litert",
     "onnxruntime": "onnxruntime",
     "openvino": "openvino",

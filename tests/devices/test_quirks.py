@@ -9,6 +9,7 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -33,14 +34,25 @@ from crosschip.ops.standard.activation import Relu
 pytestmark = pytest.mark.slow
 
 RECORDS = [record for engine in ENGINES for record in quirks_of(engine).values()]
-NEEDED = {
-    "openvino": "openvino",
-    "onnxruntime": "onnxruntime",
-    "xla": "jax",
-    "litert": "ai_edge_litert",
-    "torch": "torch",
+
+
+class Seen(NamedTuple):
+    """The engine and the processor with which the quirks of a device were recorded."""
+
+    module: str
+    distribution: str
+    version: str
+    has_avx512: bool = False
+
+
+SEEN = {
+    "openvino": Seen("openvino", "openvino", "2026.4.1", has_avx512=True),
+    "onnxruntime": Seen("onnxruntime", "onnxruntime", "1.32.0", has_avx512=True),
+    "xla": Seen("jax", "jax", "0.10.2", has_avx512=True),
+    "iree": Seen("iree", "iree-base-compiler", "3.13.0"),
+    "litert": Seen("ai_edge_litert", "ai-edge-litert", "2.3.0"),
+    "torch": Seen("torch", "torch", "2.13.0"),
 }
-SEEN = ("2026.4.1", "1.32.0", "0.10.2", "2.3.0", "2.13.0+cpu", "2.13.0")
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: f"{record.engine}-{record.name}")
@@ -59,14 +71,16 @@ def test_the_record(record: Quirk) -> None:
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: f"{record.engine}-{record.name}")
 def test_the_reproduction(record: Quirk) -> None:
-    """With the recorded versions and AVX-512; `make quirks` is for other versions."""
-    package = NEEDED.get(record.engine)
-    if package is None or find_spec(package) is None:
+    """With the recorded version and kind of processor; `make quirks` is for others."""
+    seen = SEEN.get(record.engine)
+    if seen is None or find_spec(seen.module) is None:
         assert record.verdict() is Verdict.NOT_INSTALLED
         return
-    is_seen = version(package) in SEEN and not is_limited()
-    if not is_seen or (lacks_avx512() and not record.without):
-        pytest.skip(f"the records are of {', '.join(SEEN)} with AVX-512")
+    is_seen = version(seen.distribution).partition("+")[0] == seen.version and not is_limited()
+    is_other = not record.without and lacks_avx512() is seen.has_avx512
+    if not is_seen or is_other:
+        avx512 = "with" if seen.has_avx512 else "without"
+        pytest.skip(f"the records are of {seen.distribution} {seen.version} {avx512} AVX-512")
     expected = Verdict.GONE if record.fixed_in else Verdict.PRESENT
     assert record.verdict() is (expected if record.occurs_here else Verdict.OTHER_PROCESSOR)
 

@@ -102,6 +102,12 @@ class Converters(Generic[Graph, Value]):
         self._table: dict[type[Operation], Converter[Graph, Value]] = {}
         self._device = device
 
+    def for_device(self, device: str) -> Converters[Graph, Value]:
+        """Return a copy of the table for a device, which may replace entries."""
+        table = Converters[Graph, Value](self._types, fuses=self._fuses, device=device)
+        table._table.update(self._table)
+        return table
+
     @classmethod
     def of_packages(cls, device: str) -> Converters[Any, Any]:
         """Return the converters that operator packages register for a device."""

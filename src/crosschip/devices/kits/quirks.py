@@ -25,7 +25,10 @@ from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 
-ENGINES = ("openvino", "onnxruntime", "xla", "litert", "torch", "qualcomm", "rockchip")
+_DEVICES = Path(__file__).parents[1]
+
+ENGINES = sorted(path.stem for path in _DEVICES.iterdir() if [*path.glob("quirks*")])
+"""The devices with a module or package of quirks."""
 
 
 @dataclass(frozen=True, slots=True)

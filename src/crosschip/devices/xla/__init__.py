@@ -48,7 +48,6 @@ class XlaDevice(Device):
             raise DeviceError(
                 f"JAX cannot be imported ({error}); {install_command('xla')}"
             ) from error
-        self._xla = engine
         self._engine = engine.Engine(instance or chips()[0].name)
 
     @classmethod
@@ -68,12 +67,12 @@ class XlaDevice(Device):
         )
 
     def query(self, model: Model, options: Options) -> Offer:
-        return Offer(self._xla.query(model))
+        from crosschip.devices.kits.stablehlo.support import query
+
+        return Offer(query(model, self._engine.emission))
 
     def operators(self) -> Collection[str]:
-        from crosschip.devices.xla.converters import converters
-
-        return converters.operators
+        return self._engine.emission.converters.operators
 
     def avoided_quirks(self) -> Mapping[str, Sequence[str]]:
         from crosschip.devices.kits.quirks import avoided_quirks

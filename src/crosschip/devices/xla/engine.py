@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import struct
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 import jax
 import jax.numpy as jnp
@@ -15,17 +11,18 @@ import jaxlib
 from jax.sharding import SingleDeviceSharding
 from jaxlib._jax import DeviceList
 
-from crosschip.devices.xla.converters import converters
-from crosschip.devices.xla.converters.table import sizing
-from crosschip.devices.xla.graph import Graph
+from crosschip.devices.kits.stablehlo.converters import converters
+from crosschip.devices.kits.stablehlo.function import Function
+from crosschip.devices.kits.stablehlo.graph import Emission
+from crosschip.devices.kits.stablehlo.saved import read_program, write_program
+from crosschip.devices.kits.stablehlo.weights import SharedWeights
 from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
-from crosschip.devices.xla.narrow import entering
 from crosschip.devices.xla.program import XlaProgram
-from crosschip.devices.xla.weights import OnChip, Weight, weights_of
-from crosschip.hal import CompileError, Options, Precision, Rule, Support
-from crosschip.ir import Array, DeviceError, ElementType, Model, Operand, Operation
-from crosschip.ops import Operator
+from crosschip.hal import CompileError, Options, Precision
+from crosschip.ir import Array, DeviceError, ElementType, Model
 
+_CONVERTERS = converters.for_device("xla")
+_MAGIC = b"CHIPXLA2"
 _KEEPING_NAN = {"xla_cpu_enable_fast_min_max": False}
 _ROUNDING = {"xla_allow_excess_precision": False}
 """Keeps XLA from using a value from before its rounding to a narrow type."""
@@ -55,7 +52,7 @@ class Executable:
 
     def to_bytes(self) -> bytes:
         """Return the function as bytes."""
-        return self._saved or write_program(self.rules, self._loaded.serialize())
+        return self._saved or write_program(_MAGIC, self.rules, self._loaded.serialize())
 
 
 class Engine:
@@ -66,6 +63,7 @@ class Engine:
 
     Attributes:
         chip: the full name of the chip.
+        emission: how models become functions.
 
     Raises:
         DeviceError: there is no such chip.
@@ -81,11 +79,11 @@ class Engine:
         client = self._chip.client
         self.version = f"{jax.__version__} ({jaxlib.__version__}, {client.platform_version})"
         self._options: dict[str, Any] = dict(_ROUNDING)
-        self._on_processor = platform == "cpu"
-        if self._on_processor:
+        on_processor = platform == "cpu"
+        if on_processor:
             self._options.update(_KEEPING_NAN)
-        self._weights: WeakValueDictionary[Weight, OnChip] = WeakValueDictionary()
-        self._putting = threading.Lock()
+        self.emission = Emission(_CONVERTERS, splits_groups=on_processor)
+        self._weights = SharedWeights(self.put)
 
     def compile(self, model: Model, options: Options, device: object) -> XlaProgram:
         """Compile a model of static shapes all of whose operations have converters.
@@ -95,9 +93,8 @@ class Engine:
         Raises:
             CompileError: an operation cannot be compiled, or XLA failed.
         """
-        weights = weights_of(model)
-        executable = self._executable(model, weights, options.precision)
-        return XlaProgram(self, executable, self._on_chip(weights), model, device)
+        executable = self._executable(model, options.precision)
+        return XlaProgram(self, executable, self._weights.of(model), model, device)
 
     def load(self, saved: bytes, model: Model, device: object) -> XlaProgram:
         """Load a saved program.
@@ -106,13 +103,15 @@ class Engine:
             DeviceError: the data was not saved by `save`, or XLA failed.
         """
         try:
-            rules, stored = read_program(saved)
+            rules, stored = read_program(_MAGIC, saved)
             chips = DeviceList((self._chip,))
-            loaded = self._chip.client.deserialize_executable(stored, executable_devices=chips)
+            loaded = self._chip.client.deserialize_executable(
+                bytes(stored), executable_devices=chips
+            )
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise failure("failed to load a saved program", error) from error
         executable = Executable(loaded, rules, bytes(saved))
-        return XlaProgram(self, executable, self._on_chip(weights_of(model)), model, device)
+        return XlaProgram(self, executable, self._weights.of(model), model, device)
 
     def allocate(
         self, element_type: ElementType, shape: tuple[int, ...], device: object
@@ -126,104 +125,16 @@ class Engine:
         """Copy an array to the chip's memory."""
         return on_chip(array, self._chip)
 
-    def _on_chip(self, weights: Sequence[Weight]) -> list[OnChip]:
-        """Return weights in the chip's memory, shared with programs for other shapes."""
-        with self._putting:
-            weights_on_chip = []
-            for weight in weights:
-                on_chip_weight = self._weights.get(weight)
-                if on_chip_weight is None:
-                    on_chip_weight = self._weights[weight] = OnChip(self.put(weight.elements()))
-                weights_on_chip.append(on_chip_weight)
-        return weights_on_chip
-
-    def _executable(
-        self, model: Model, weights: Sequence[Weight], precision: Precision
-    ) -> Executable:
+    def _executable(self, model: Model, precision: Precision) -> Executable:
         """Compile a model to a function of its weights and inputs."""
-        rules: list[str] = []
-
-        def compute(constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-            values = dict(zip(model.inputs.values(), map(entering, inputs), strict=True))
-            filters: dict[Operand, Any] = {}
-            for weight, constant in zip(weights, constants, strict=True):
-                (filters if weight.is_filter else values)[weight.operand] = entering(constant)
-            graph = Graph(values, filters, precision, on_processor=self._on_processor)
-            for operation in model.operations:
-                graph.define(operation, converters.convert(graph, operation))
-            outputs = [
-                graph[operand].astype(operand.type.element_type.dtype)
-                for operand in model.outputs.values()
-            ]
-            rules[:] = graph.rules
-            flags = [jnp.stack(graph.flags)] if graph.flags else []
-            return [*outputs, *graph.counts, *flags]
-
-        sharding = SingleDeviceSharding(self._chip)
-
-        def kind(operand: Operand, shape: tuple[int, ...] | None) -> jax.ShapeDtypeStruct:
-            dtype = operand.type.element_type.dtype
-            return jax.ShapeDtypeStruct(shape or (), dtype, sharding=sharding)
-
-        arguments = (
-            [kind(weight.operand, weight.shape) for weight in weights],
-            [kind(operand, operand.type.static_shape) for operand in model.inputs.values()],
-        )
+        function = Function(model, self.emission, precision)
+        arguments = function.arguments(SingleDeviceSharding(self._chip))
         try:
             with jax.enable_x64(True):
-                lowered = jax.jit(compute, keep_unused=True).lower(*arguments)
+                lowered = jax.jit(function.__call__, keep_unused=True).lower(*arguments)
                 compiled = lowered.compile(compiler_options=self._options)
         except DeviceError:
             raise
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise CompileError(str(failure("failed to compile", error))) from error
-        return Executable(compiled.runtime_executable(), rules)
-
-
-_SIZE = struct.Struct("<8sQ")
-_MAGIC = b"CHIPXLA2"
-
-
-def write_program(rules: Sequence[str], executable: bytes) -> bytes:
-    """Return a program as bytes.
-
-    Args:
-        rules: the error messages, one per element of the last output.
-        executable: XLA's serialized executable.
-    """
-    header = json.dumps(list(rules)).encode()
-    return b"".join([_SIZE.pack(_MAGIC, len(header)), header, executable])
-
-
-def read_program(saved: bytes) -> tuple[list[str], bytes]:
-    """Read the result of `write_program`.
-
-    Raises:
-        ValueError, TypeError, struct.error: the data has another form.
-    """
-    magic, length = _SIZE.unpack_from(saved)
-    if magic != _MAGIC:
-        raise ValueError("it does not begin as a saved program does")
-    end = _SIZE.size + length
-    return list(map(str, json.loads(saved[_SIZE.size : end]))), bytes(saved[end:])
-
-
-def query(model: Model) -> Sequence[Support]:
-    """Return the support of each operation of a model of static shapes."""
-    return [_supports(operation) for operation in model.operations]
-
-
-def _supports(operation: Operation) -> Support:
-    for slot in _computed(operation):
-        detail = "is computed at run time, but must be constant or follow from shapes here"
-        return Support.no(operation, slot, detail, Rule.COMPUTED)
-    return converters.supports(operation)
-
-
-def _computed(operation: Operation) -> Iterator[str]:
-    """Yield the slots of parameters, and of tensors that determine sizes, that are not constant."""
-    if isinstance(operation, Operator):
-        tensors = sizing(operation)
-        for slot, operand in operation.filled():
-            if (slot.parameter or slot.name in tensors) and not operand.is_constant:
-                yield slot.name
+        return Executable(compiled.runtime_executable(), function.rules)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
+from crosschip.devices.kits.stablehlo.padded import cut, open_axes
+from crosschip.devices.kits.stablehlo.weights import OnChip
 from crosschip.devices.xla.memory import XlaBuffer, XlaEvent, owned, wait_for
-from crosschip.devices.xla.weights import OnChip
 from crosschip.hal import Buffer, Event, Program, Submission
-from crosschip.ir import Array, Model, Shape
+from crosschip.ir import Array, Model
 
 if TYPE_CHECKING:
     from crosschip.devices.xla.engine import Engine, Executable
@@ -39,8 +40,7 @@ class XlaProgram(Program):
         model: Model,
         device: object,
     ) -> None:
-        axes = [_open_axis(operand.type.shape or ()) for operand in model.outputs.values()]
-        self._padded = [] if all(axis is None for axis in axes) else axes
+        self._padded = open_axes(model)
         self._engine = engine
         self._executable = executable
         self._keep_alive = weights
@@ -88,7 +88,7 @@ class XlaProgram(Program):
             return [owned(output) for output in results]
         count = int(results.pop())
         return [
-            owned(output) if axis is None else _cut(output, axis, count)
+            owned(output) if axis is None else cut(np.asarray(output), axis, count)
             for output, axis in zip(results, self._padded, strict=True)
         ]
 
@@ -105,14 +105,3 @@ class XlaProgram(Program):
             return buffer
         buffer.hold(value, event)
         return buffer
-
-
-def _open_axis(shape: Shape) -> int | None:
-    """Return the axis whose size depends on data, if there is one."""
-    return next((axis for axis, size in enumerate(shape) if not isinstance(size, int)), None)
-
-
-def _cut(output: jax.Array, axis: int, count: int) -> Array:
-    """Copy the first entries along an axis."""
-    part = (slice(None),) * axis + (slice(count),)
-    return np.asarray(output)[part].copy()

@@ -12,8 +12,8 @@ from jax import lax
 from jax.experimental import serialize_executable
 
 from crosschip.devices.kits.quirks import Dies, Differs, Quirk, Quirks, Raises
-from crosschip.devices.xla import narrow
-from crosschip.devices.xla.converters import arithmetic, indexing
+from crosschip.devices.kits.stablehlo import narrow
+from crosschip.devices.kits.stablehlo.converters import arithmetic, indexing
 from crosschip.devices.xla.engine import Engine, Executable
 from crosschip.ir import Array, ElementType
 from crosschip.ops.standard.arithmetic import Add, Div, Pow

@@ -1,0 +1,91 @@
+"""Quirks of IREE, with reproductions in StableHLO; see `devices.kits.quirks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from crosschip.devices.iree import compiling, lowering
+from crosschip.devices.kits.quirks import Quirk, Quirks, Raises
+from crosschip.ir import Array
+from crosschip.ops.standard.arithmetic import Add, Pow
+from crosschip.ops.standard.conversion import Cast
+
+
+def _run(function: Callable[..., Any], quirk: Quirk) -> Sequence[Array]:
+    from iree import runtime
+    from iree.compiler import tools
+
+    backend = "vmvx" if quirk.versions.endswith("vmvx") else "llvm-cpu"
+    flags = [
+        "--iree-hal-target-device=local",
+        f"--iree-hal-local-target-device-backends={backend}",
+        "--iree-llvmcpu-target-cpu=host",
+    ]
+    module = tools.compile_str(function(), input_type="stablehlo", extra_args=flags)
+    context = runtime.SystemContext(config=runtime.Config("local-sync"))
+    context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, module))
+    (name,) = (name for name in context.modules if name != "hal")
+    return [np.asarray(context.modules[name]["main"](*quirk.inputs))]
+
+
+quirk = Quirks("iree", "iree 3.13.0", _run)
+
+
+@quirk(
+    Pow,
+    when="a base is negative, an exponent is 0, or a base of 1 has an exponent that is infinite",
+    what="returns NaN",
+    avoided_by=lowering.power,
+    inputs=[[-2, np.nan, 1, np.inf], [3, 0, np.inf, 0]],
+    right=[-8, 1, 1, 1],
+    wrong=[np.nan] * 4,
+    model=lambda b, x, y: b.add(Pow, x, y),
+)
+def powers_by_logarithms() -> str:
+    return """
+        func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+          %0 = stablehlo.power %x, %y : tensor<4xf32>
+          return %0 : tensor<4xf32>
+        }
+    """
+
+
+@quirk(
+    Add,
+    when="reals have 64 bits, and no flag is set",
+    what="expects 32 bits",
+    avoided_by=compiling.compile_stablehlo,
+    inputs=[np.array([0.1])],
+    right=[0.2],
+    wrong=Raises("expected f32"),
+    model=lambda b, x: b.add(Add, x, x),
+)
+def float64_in_32_bits() -> str:
+    return """
+        func.func @main(%x: tensor<1xf64>) -> tensor<1xf64> {
+          %0 = stablehlo.add %x, %x : tensor<1xf64>
+          return %0 : tensor<1xf64>
+        }
+    """
+
+
+@quirk(
+    Cast,
+    when="reals become integers",
+    what="rounds them to the nearest",
+    versions="iree 3.13.0, vmvx",
+    avoided_by=lowering.truncating_cast,
+    inputs=[[1.75, -1.75, 0.6, 2]],
+    right=np.array([1, -1, 0, 2], np.int32),
+    wrong=np.array([2, -2, 1, 2], np.int32),
+)
+def integers_by_rounding() -> str:
+    return """
+        func.func @main(%x: tensor<4xf32>) -> tensor<4xi32> {
+          %0 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi32>
+          return %0 : tensor<4xi32>
+        }
+    """
