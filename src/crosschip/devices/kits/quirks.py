@@ -27,7 +27,7 @@ from crosschip.ops import Operator
 
 _DEVICES = Path(__file__).parents[1]
 
-ENGINES = sorted(path.stem for path in _DEVICES.iterdir() if [*path.glob("quirks*")])
+ENGINES = sorted({path.parent.name for path in _DEVICES.glob("*/quirks*")} - {"kits"})
 """The devices with a module or package of quirks."""
 
 

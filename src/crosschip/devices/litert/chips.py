@@ -30,7 +30,10 @@ def chips(devices: Path = Path("/dev")) -> Sequence[Instance]:
     spec = find_spec("ai_edge_litert")
     problem = "" if spec is not None else _MISSING
     folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    processor = Instance(name="cpu", kind=Kind.CPU, description="the processor", problem=problem)
+    # Whether it is ever the fastest beside others is not measured yet.
+    processor = Instance(
+        name="cpu", kind=Kind.CPU, description="the processor", preferred=False, problem=problem
+    )
     return [processor, *(each for folder in folders for each in _others(Path(folder), devices))]
 
 
