@@ -104,7 +104,7 @@ def _make_unsigned(proto: ModelProto) -> None:
 
 def _move(node: NodeProto, weight: _Weight, prefix: str) -> Iterator[NodeProto | TensorProto]:
     """Yield the nodes and constants that move a weight and its zero point, and change the node."""
-    yield numpy_helper.from_array(np.int32(_OFFSET), f"{prefix}.offset")
+    yield numpy_helper.from_array(np.array(_OFFSET, np.int32), f"{prefix}.offset")
     node.input.extend([""] * (weight.zero_point + 1 - len(node.input)))
     for position in weight:
         name, result = node.input[position], f"{prefix}.{position}"
@@ -112,7 +112,7 @@ def _move(node: NodeProto, weight: _Weight, prefix: str) -> Iterator[NodeProto |
         if name:
             yield from _moved(name, result, f"{prefix}.offset")
         else:
-            yield numpy_helper.from_array(np.uint8(_OFFSET), result)
+            yield numpy_helper.from_array(np.array(_OFFSET, np.uint8), result)
 
 
 def _moved(name: str, result: str, offset: str) -> Iterator[NodeProto]:
