@@ -182,5 +182,5 @@ def _operation_of(name: str, model: Model) -> Operation | None:
     """Return the operation that a layer belongs to, by the name of the layer's output."""
     if name in model.outputs:
         return model.producers.get(model.outputs[name])
-    owners = [o for o in model.operations if name == o.name or name.startswith(f"{o.name}.")]
-    return max(owners, key=lambda operation: len(operation.name), default=None)
+    candidates = [o for o in model.operations if name == o.name or name.startswith(f"{o.name}.")]
+    return max(candidates, key=lambda operation: len(operation.name), default=None)
