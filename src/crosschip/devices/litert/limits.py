@@ -21,6 +21,7 @@ from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.rearranging import ReverseSequence
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceSum
+from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Exp, Log, Rsqrt
 
 _MAX_RANK = 6
@@ -161,6 +162,11 @@ def no_integers(op: Rsqrt) -> Refusal | None:
     return None
 
 
+def has_axes(op: Slice) -> Refusal | None:
+    """Refuse a slice of a scalar, which XNNPACK does not prepare (quirk `slice-of-a-scalar`)."""
+    return None if op.input.type.shape else Refusal("input", "is a scalar", Rule.SHAPE)
+
+
 def known_lengths(op: ReverseSequence) -> Refusal | None:
     """Refuse lengths of a run, which are not checked (quirk `lengths-out-of-range`)."""
     lengths, shape = op.lengths.value, op.input.type.static_shape or ()
@@ -193,4 +199,5 @@ _LIMITS: Mapping[type[Operator], Callable[[Any], Refusal | None]] = {
     ReverseSequence: known_lengths,
     ScatterElements: checked_indices,
     Rsqrt: no_integers,
+    Slice: has_axes,
 }

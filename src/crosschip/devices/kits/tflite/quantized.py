@@ -51,6 +51,7 @@ class SignedBytes(Pass):
         fixed.update(model.inputs.values())
         per_channel = (o for o in (*model.inputs.values(), *model.producers) if _is_per_channel(o))
         fixed.update(per_channel)
+        fixed.update(o for o in model.constants if _is_per_channel(o) and not _is_centred(o))
         signed = _SignedOperands(fixed)
         operations: list[Operation] = []
         for name, operand in model.inputs.items():
@@ -134,6 +135,12 @@ def _is_unsigned(operand: Operand) -> bool:
 def _is_fixed_point(operand: Operand) -> bool:
     quantization = operand.type.quantization
     return quantization is not None and quantization.arithmetic is Arithmetic.FIXED_POINT
+
+
+def _is_centred(operand: Operand) -> bool:
+    """Return whether all zero points of uint8 are 128, which are 0 in int8."""
+    quantization = operand.type.quantization
+    return quantization is not None and set(quantization.zero_point) == {_OFFSET}
 
 
 def _is_per_channel(operand: Operand) -> bool:

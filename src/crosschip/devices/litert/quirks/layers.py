@@ -14,6 +14,7 @@ from crosschip.ops.standard.pooling import AveragePool2D
 from crosschip.ops.standard.rearranging import ReverseSequence
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
+from crosschip.ops.standard.slicing import Slice
 
 _NAN, _INF = np.nan, np.inf
 _VALID = 1
@@ -175,3 +176,18 @@ def largest_of_nan() -> Node:
 )
 def lengths_out_of_range() -> Node:
     return Node("REVERSE_SEQUENCE", options("ReverseSequenceOptions", seqDim=1, batchDim=0))
+
+
+@quirk(
+    Slice,
+    when="the tensor is a scalar",
+    what="fails to prepare the file",
+    avoided_by=limits.has_axes,
+    inputs=[np.array(2, np.float32)],
+    right=np.array(2, np.float32),
+    wrong=Raises("failed to prepare"),
+    model=lambda b, x: b.add(Slice, x, np.zeros(0, np.int64), np.zeros(0, np.int64)),
+)
+def slice_of_a_scalar() -> Node:
+    nothing = np.zeros(0, np.int32)
+    return Node("SLICE", options("SliceOptions"), [nothing, nothing], [(np.float32, ())])
