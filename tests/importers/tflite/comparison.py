@@ -89,7 +89,9 @@ def compare_lists(
         model = crosschip.load(case.file(dynamic=len(calls) > 1))
     except Exception as error:  # one that is not ours is wrong, too
         return dict.fromkeys(lists, _failure(error))
-    exact, rounded = _Latitude(0, ()), _Latitude.of_engines(case)
+    # The optimized kernel rounds once where the reference kernel, which is ours, rounds twice.
+    exact = _Latitude(1 if case.optimized and case.outputs[0].scale else 0, ())
+    rounded = _Latitude.of_engines(case)
     return {
         name: _compare(model, calls, devices, exact if list(devices) == ["reference"] else rounded)
         for name, devices in lists.items()

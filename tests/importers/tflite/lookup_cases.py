@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from tests.importers.tflite.single_operator import Case, Draw, Tensor, cases, const, options
+
+from crosschip.ir import Array
 
 LOOKUPS = (
     *("EMBEDDING_LOOKUP_SPARSE", "HASHTABLE_LOOKUP", "NON_MAX_SUPPRESSION_V4"),
@@ -40,6 +44,16 @@ def hashtable_lookup(draw: Draw, operator: str) -> Case:
     return Case(operator, [Tensor(lookup, "int32"), const(keys), rows], outputs)
 
 
+@dataclass(frozen=True)
+class _RankedCase(Case):
+    """Boxes with scores that differ, also that of one more box."""
+
+    def longer(self) -> list[Array]:
+        corners, scores, *limits = self.arrays()
+        moved = np.concatenate([corners, corners[:1] + np.float32(0.25)])
+        return [moved, np.append(scores, scores.max() + np.float32(0.1)), *limits]
+
+
 @cases("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
 def non_max_suppression(draw: Draw, operator: str) -> Case:
     count = draw.random.randint(1, 12)
@@ -56,7 +70,7 @@ def non_max_suppression(draw: Draw, operator: str) -> Case:
     inputs += [number(draw.random.choice((-9.0, 0.0, 0.25)))]
     outputs = [Tensor(dtype="int32"), Tensor(dtype="int32")]
     if operator == "NON_MAX_SUPPRESSION_V4":
-        return Case(operator, inputs, outputs, options("NonMaxSuppressionV4"))
+        return _RankedCase(operator, inputs, outputs, options("NonMaxSuppressionV4"))
     inputs.append(number(draw.random.choice((0.0, 0.1, 0.5))))
     outputs = [Tensor(dtype="int32"), Tensor(), Tensor(dtype="int32")]
-    return Case(operator, inputs, outputs, options("NonMaxSuppressionV5"))
+    return _RankedCase(operator, inputs, outputs, options("NonMaxSuppressionV5"))
