@@ -11,14 +11,6 @@ PART = 150
 """One of how many cases runs, besides the nightly lane."""
 
 
-_KNOWN = (
-    "NaN of one pixel spreads to others in a dilated CONV_2D with a constant filter, in "
-    "CONV_2D/1/axis2=8,bias-as-in-0,auto_pad=SAME_LOWER,fuse_code=RELU6,filter-constant,axis0=33,"
-    "dilations=1x3"
-)
-
-
-@pytest.mark.xfail(reason=_KNOWN, strict=False)
 @pytest.mark.parametrize("name", ["iree", "iree:vmvx"])
 @pytest.mark.usefixtures("device")
 def test_nothing_fails(name: str, pytestconfig: pytest.Config) -> None:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 
 from crosschip.devices.kits.stablehlo.converters import converters
 from crosschip.devices.kits.stablehlo.converters.arithmetic import pow_
 from crosschip.devices.kits.stablehlo.converters.conversion import cast
+from crosschip.devices.kits.stablehlo.converters.convolution import conv, conv_transpose
 from crosschip.devices.kits.stablehlo.converters.table import complete
-from crosschip.devices.kits.stablehlo.graph import Graph, Value, View
-from crosschip.ir import Operand
-from crosschip.ir.types import ALL_TYPES, INTEGERS
+from crosschip.devices.kits.stablehlo.graph import ChannelsLast, Graph, Value, View
+from crosschip.ir import Builder, Operand
+from crosschip.ir.types import ALL_TYPES, FLOATS, INTEGERS
 from crosschip.ops.standard.arithmetic import Pow
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.convolution import (
+    Conv,
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    ConvTranspose,
+)
+from crosschip.ops.standard.joining import Concat, Split
 
 CONVERTERS = converters.for_device("iree")
 
@@ -45,5 +59,51 @@ def truncating_cast(g: Graph, op: Cast) -> Value:
     return cast(_Truncated(g) if op.dtype in INTEGERS else g, op)
 
 
+def grouped_conv(g: Graph, op: Conv) -> ChannelsLast:
+    """Compute each group of a dilated convolution by itself (quirk `dilation-by-zeros`)."""
+    return _by_group(g, op) if _is_dilated_by_zeros(op) else conv(g, op)
+
+
+def grouped_conv_transpose(g: Graph, op: ConvTranspose) -> ChannelsLast | Sequence[Value]:
+    """Compute each group of a dilated transpose by itself (quirk `dilation-by-zeros`)."""
+    return _by_group(g, op) if _is_dilated_by_zeros(op) else conv_transpose(g, op)
+
+
+def _is_dilated_by_zeros(op: Conv | ConvTranspose) -> bool:
+    """Return whether IREE dilates the filter itself, with zeros that an image may multiply."""
+    image = op.input.type
+    is_depthwise = image.shape is not None and op.group == image.shape[1]
+    is_grouped = op.group > 1 and not is_depthwise
+    return is_grouped and any(d > 1 for d in op.dilations) and image.element_type in FLOATS
+
+
+def _by_group(g: Graph, op: Conv | ConvTranspose) -> ChannelsLast:
+    """Split the operands of a convolution, and join the results of the groups."""
+    b = Builder(prefix=f"{op.name}.")
+    operands = {"input": (op.input, 1), "filter": (op.filter, 0)}
+    if op.bias is not None:
+        operands["bias"] = (op.bias, 0)
+    parts = {slot: _split(b, *place, op.group) for slot, place in operands.items()}
+    arguments = {slot.name: operand for slot, operand in op.filled()} | {"group": 1}
+    groups = [
+        b.add(type(op), **{**arguments, **{slot: part[index] for slot, part in parts.items()}})
+        for index in range(op.group)
+    ]
+    result = b.add(Concat, groups, axis=1)
+    for part in b.operations:
+        g.add(part)
+    return ChannelsLast(g.last(result))
+
+
+def _split(b: Builder, operand: Operand, axis: int, count: int) -> Sequence[Operand]:
+    assert operand.type.static_shape is not None, "all sizes are known"
+    size = operand.type.static_shape[axis] // count
+    return b.add_all(Split, operand, axis, [size] * count)
+
+
 CONVERTERS.converts(Pow, types=ALL_TYPES)(complete(power, pointwise=True))
 CONVERTERS.converts(Cast, types=ALL_TYPES)(complete(truncating_cast, narrow=True, pointwise=True))
+CONVERTERS.converts(Conv1D, Conv2D, Conv3D, types=ALL_TYPES)(complete(grouped_conv, narrow=True))
+CONVERTERS.converts(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, types=ALL_TYPES)(
+    complete(grouped_conv_transpose, narrow=True)
+)

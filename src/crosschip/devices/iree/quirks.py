@@ -12,6 +12,14 @@ from crosschip.devices.kits.quirks import Quirk, Quirks, Raises
 from crosschip.ir import Array
 from crosschip.ops.standard.arithmetic import Add, Pow
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
 
 
 def _run(function: Callable[..., Any], quirk: Quirk) -> Sequence[Array]:
@@ -87,5 +95,32 @@ def integers_by_rounding() -> str:
         func.func @main(%x: tensor<4xf32>) -> tensor<4xi32> {
           %0 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi32>
           return %0 : tensor<4xi32>
+        }
+    """
+
+
+@quirk(
+    Conv1D,
+    Conv2D,
+    Conv3D,
+    Conv1DTranspose,
+    Conv2DTranspose,
+    Conv3DTranspose,
+    when="several groups of several channels are dilated, and the image has NaN or an infinity",
+    what="multiplies pixels between those that the filter reads by 0, so that the sum is NaN",
+    avoided_by=(lowering.grouped_conv, lowering.grouped_conv_transpose),
+    inputs=[[[[1, np.nan, 1]] * 4], [[[1, 1]] * 2] * 2],
+    right=[[[4], [4]]],
+    wrong=[[[np.nan], [np.nan]]],
+    model=lambda b, x, w: b.add(Conv1D, x, w, group=2, dilations=(2,)),
+)
+def dilation_by_zeros() -> str:
+    return """
+        func.func @main(%x: tensor<1x4x3xf32>, %w: tensor<2x2x2xf32>) -> tensor<1x2x1xf32> {
+          %0 = stablehlo.convolution(%x, %w)
+            dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {rhs_dilate = [2]}
+            {batch_group_count = 1 : i64, feature_group_count = 2 : i64}
+            : (tensor<1x4x3xf32>, tensor<2x2x2xf32>) -> tensor<1x2x1xf32>
+          return %0 : tensor<1x2x1xf32>
         }
     """

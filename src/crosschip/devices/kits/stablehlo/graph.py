@@ -98,6 +98,8 @@ class Graph:
         if value is None:
             if operand in self._last:
                 value = jnp.moveaxis(self._last[operand], -1, 1)
+            elif operand in self._filters:
+                value = jnp.moveaxis(self._filters[operand], (-2, -1), (1, 0))
             else:
                 elements = operand.value
                 assert elements is not None, "an operation stands after those that it reads"
