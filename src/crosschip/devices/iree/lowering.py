@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -84,7 +85,7 @@ def _by_group(g: Graph, op: Conv | ConvTranspose) -> ChannelsLast:
     if op.bias is not None:
         operands["bias"] = (op.bias, 0)
     parts = {slot: _split(b, *place, op.group) for slot, place in operands.items()}
-    arguments = {slot.name: operand for slot, operand in op.filled()} | {"group": 1}
+    arguments: dict[str, Any] = {slot.name: operand for slot, operand in op.filled()} | {"group": 1}
     groups = [
         b.add(type(op), **{**arguments, **{slot: part[index] for slot, part in parts.items()}})
         for index in range(op.group)
