@@ -7,7 +7,7 @@ from tests.lanes import quick_kit, share
 
 from crosschip.conformance import run_cases
 
-PART = 600
+PART = 150
 """One of how many cases runs, besides the nightly lane."""
 
 

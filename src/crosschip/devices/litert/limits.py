@@ -99,11 +99,28 @@ def _unsigned_weights(op: Conv2D | Conv2DTranspose | FullyConnected) -> Refusal 
     return Refusal(slot, f"of uint8 must have a zero point of {_MIDDLE}", Rule.QUANTIZATION)
 
 
-def no_activation(op: AveragePool2D) -> Refusal | None:
-    """Refuse a fused activation of a mean that two means replace (quirk `average-of-nan`)."""
-    if op.fused is Fuse.NONE or op.input.type.quantization is not None:
+def mean_of_windows(op: AveragePool2D) -> Refusal | None:
+    """Refuse what LiteRT averages wrong.
+
+    Quirk `window-beyond-the-image`; and `average-of-nan`, whose two means leave no place for a
+    fused activation.
+    """
+    if op.input.type.quantization is not None:
         return None
-    return Refusal("fuse_code", f"{op.fused.name} is computed after two means", Rule.FUSION)
+    if op.fused is not Fuse.NONE:
+        return Refusal("fuse_code", f"{op.fused.name} is computed after two means", Rule.FUSION)
+    image = (op.input.type.static_shape or ())[2:]
+    is_larger = any(k > size for k, size in zip(op.kernel_shape or (), image, strict=False))
+    if is_larger and max(op.windows.strides) > 1:
+        return Refusal("kernel_shape", "is larger than the image, with strides", Rule.SHAPE)
+    return None
+
+
+def transposed_convolution(op: Conv2DTranspose) -> Refusal | None:
+    """Refuse dilated filters, whose zeros between the weights make NaN of infinities."""
+    if op.input.type.quantization is None and max(op.dilations) > 1:
+        return Refusal("dilations", "are zeros in the filter, which make NaN of infinities")
+    return constant_weights(op)
 
 
 def convolution(op: Conv2D) -> Refusal | None:
@@ -189,11 +206,12 @@ def checked_indices(op: ScatterElements) -> Refusal | None:
 
 
 _LIMITS: Mapping[type[Operator], Callable[[Any], Refusal | None]] = {
-    AveragePool2D: no_activation,
+    AveragePool2D: mean_of_windows,
     **dict.fromkeys((Add, Div, Mul, Sub, ReduceMax, ReduceMean, ReduceMin, ReduceSum), few_axes),
     Pow: several_powers,
     Conv2D: convolution,
-    **dict.fromkeys((Conv2DTranspose, FullyConnected), constant_weights),
+    Conv2DTranspose: transposed_convolution,
+    FullyConnected: constant_weights,
     FloorDiv: known_divisor,
     **dict.fromkeys((Exp, Log), no_words),
     ReverseSequence: known_lengths,

@@ -49,9 +49,12 @@ class SignedBytes(Pass):
             if operand is not None
         }
         fixed.update(model.inputs.values())
-        per_channel = (o for o in (*model.inputs.values(), *model.producers) if _is_per_channel(o))
-        fixed.update(per_channel)
-        fixed.update(o for o in model.constants if _is_per_channel(o) and not _is_centred(o))
+        # An operation of unsigned channels has one type for all of its operands.
+        for operation in model.operations:
+            operands = [o for o in (*operation.inputs, *operation.outputs) if o is not None]
+            if any(map(_has_unsigned_channels, operands)):
+                fixed.update(operands)
+        fixed.update(filter(_is_per_channel, model.inputs.values()))
         signed = _SignedOperands(fixed)
         operations: list[Operation] = []
         for name, operand in model.inputs.items():
@@ -137,10 +140,12 @@ def _is_fixed_point(operand: Operand) -> bool:
     return quantization is not None and quantization.arithmetic is Arithmetic.FIXED_POINT
 
 
-def _is_centred(operand: Operand) -> bool:
-    """Return whether all zero points of uint8 are 128, which are 0 in int8."""
+def _has_unsigned_channels(operand: Operand) -> bool:
+    """Return whether channels have scales, and are no weights with the zero point 0 of int8."""
     quantization = operand.type.quantization
-    return quantization is not None and set(quantization.zero_point) == {_OFFSET}
+    if quantization is None or quantization.axis is None or not _is_unsigned(operand):
+        return False
+    return not operand.is_constant or set(quantization.zero_point) != {_OFFSET}
 
 
 def _is_per_channel(operand: Operand) -> bool:

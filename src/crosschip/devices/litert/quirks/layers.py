@@ -7,6 +7,7 @@ import numpy as np
 from crosschip.devices.kits.quirks import Differs, Raises
 from crosschip.devices.litert import limits, lowering
 from crosschip.devices.litert.quirks.registry import Node, options, quirk
+from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.matrix import FullyConnected
@@ -191,3 +192,31 @@ def lengths_out_of_range() -> Node:
 def slice_of_a_scalar() -> Node:
     nothing = np.zeros(0, np.int32)
     return Node("SLICE", options("SliceOptions"), [nothing, nothing], [(np.float32, ())])
+
+
+@quirk(
+    AveragePool2D,
+    when="a window is larger than the image, and strides are greater than 1",
+    what="divides by another number of pixels",
+    avoided_by=limits.mean_of_windows,
+    inputs=[np.arange(1, 6, dtype=np.float32).reshape(1, 5, 1, 1)],
+    right=np.array([2.5, 3, 3.5]).reshape(1, 3, 1, 1),
+    wrong=np.array([2.5, 2.8, 3.5]).reshape(1, 3, 1, 1),
+    model=lambda b, x: b.add(
+        Transpose,
+        b.add(
+            AveragePool2D,
+            b.add(Transpose, x, (0, 3, 1, 2)),
+            kernel_shape=(7, 1),
+            strides=(2, 1),
+            auto_pad=AutoPad.SAME,
+        ),
+        (0, 2, 3, 1),
+    ),
+)
+def window_beyond_the_image() -> Node:
+    return Node(
+        "AVERAGE_POOL_2D",
+        options("Pool2DOptions", strideH=2, strideW=1, filterHeight=7, filterWidth=1),
+        outputs=[(np.float32, (1, 3, 1, 1))],
+    )
