@@ -31,7 +31,7 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.reduction import CumProd, CumSum, ReduceMax, ReduceMin
 from crosschip.ops.standard.sampling import GridSample
-from crosschip.ops.standard.searching import TopK
+from crosschip.ops.standard.searching import TopK, Unique
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Sign
 
@@ -237,3 +237,18 @@ def products_of_rounded_factors(x: Tensor) -> Tensor:
         return torch.matmul(x, x)
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@quirk(
+    Unique,
+    when="slices along an axis have no elements",
+    what="raises an error",
+    avoided_by=searching.equal_slices,
+    inputs=[np.zeros((2, 0), np.float32)],
+    right=(np.zeros((1, 0)), [0], [0, 0], [2]),
+    wrong=Raises("unique cannot be applied"),
+    model=lambda b, x: tuple(b.add_all(Unique, x, axis=0)),
+)
+def unique_slices_of_nothing(x: Tensor) -> tuple[Tensor, ...]:
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=0)
+    return values, inverse[:1], inverse, counts

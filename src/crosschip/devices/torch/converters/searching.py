@@ -48,6 +48,8 @@ def unique(op: Unique) -> Kernel:
     axis, is_sorted = op.axis, op.sorted
 
     def run(x: torch.Tensor) -> Sequence[torch.Tensor]:
+        if axis is not None and not x.numel():
+            return equal_slices(x, axis)
         values, inverse, counts = (
             torch.unique(x, return_inverse=True, return_counts=True)
             if axis is None
@@ -63,6 +65,17 @@ def unique(op: Unique) -> Kernel:
         return values, first, inverse, counts
 
     return run
+
+
+def equal_slices(x: torch.Tensor, axis: int) -> Sequence[torch.Tensor]:
+    """Return the results for slices without elements, all of which are equal.
+
+    Quirk `unique-slices-of-nothing`.
+    """
+    count = x.shape[axis]
+    places = torch.zeros(count, dtype=torch.int64, device=x.device)
+    first = places[:1]
+    return x.narrow(axis, 0, len(first)), first, places, torch.full_like(first, count)
 
 
 @converts(SearchSorted)

@@ -42,7 +42,7 @@ def suppress(
     """
     selected: list[int] = []
     rows = overlap.cpu()
-    covered = torch.full(rows.shape[:1], -1.0, dtype=rows.dtype)
+    covered = torch.full(rows.shape[:1], float("-inf"), dtype=rows.dtype)
     for box in order:
         if len(selected) >= most:
             break
