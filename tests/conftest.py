@@ -51,6 +51,12 @@ SHARE = 8
 CASES = 24
 """Of how many further cases of a test `--quick` runs one, besides the first on each engine."""
 
+SAMPLED = ("devices/operators", "devices/xla", "importers/onnx", "importers/paddle", "ops")
+"""The folders with the most cases: of the further ones, those that are not nightly run a part."""
+
+SAMPLED_CASES = 2
+"""Of how many further cases in the folders of `SAMPLED` one runs, besides the nightly lane."""
+
 os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
 # How long an example takes says nothing about whether it is right.
@@ -129,7 +135,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     is_quick = config.getoption("--quick")
     chosen = [item for item in items if (_is_quick(item) if is_quick else _is_daily(item))]
-    kept = dict.fromkeys(_sampled(chosen) if is_quick else chosen)
+    named = any("::" in argument for argument in config.args)
+    sample = _quick_sample if is_quick else iter if named else _daily_sample
+    kept = dict.fromkeys(sample(chosen))
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = list(kept)
 
@@ -165,17 +173,38 @@ def _engines(parameter: object) -> set[str]:
     return set(ENGINES).intersection(parameter.split(",")) if isinstance(parameter, str) else set()
 
 
-def _sampled(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+def _quick_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
     """The first case of each test on each engine and a few others; fewer tests of wide folders."""
     begun: set[tuple[str, frozenset[str]]] = set()
     for item in items:
-        test, _, case = item.nodeid.partition("[")
+        test = item.nodeid.partition("[")[0]
         if test.split("/")[1] in WIDE and zlib.crc32(test.encode()) % SHARE:
             continue
-        first = test, frozenset(_engines_of(item))
-        if first not in begun or zlib.crc32(case.encode()) % CASES == 0:
-            begun.add(first)
+        if _is_first(item, begun) or _is_drawn(item, CASES):
             yield item
+
+
+def _daily_sample(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """All tests, and in the folders of `SAMPLED` a part of their further cases."""
+    begun: set[tuple[str, frozenset[str]]] = set()
+    folders = tuple(f"tests/{folder}/" for folder in SAMPLED)
+    for item in items:
+        is_sampled = item.nodeid.startswith(folders)
+        if not is_sampled or _is_first(item, begun) or _is_drawn(item, SAMPLED_CASES):
+            yield item
+
+
+def _is_first(item: pytest.Item, begun: set[tuple[str, frozenset[str]]]) -> bool:
+    """Tell whether an item is the first of its test on its engines, and note that it has begun."""
+    first = item.nodeid.partition("[")[0], frozenset(_engines_of(item))
+    is_new = first not in begun
+    begun.add(first)
+    return is_new
+
+
+def _is_drawn(item: pytest.Item, share: int) -> bool:
+    """Tell whether a case is one of a share, the same in every run."""
+    return zlib.crc32(item.nodeid.partition("[")[2].encode()) % share == 0
 
 
 _LAID_OVER = "_hypothesis_internal_use_settings"
