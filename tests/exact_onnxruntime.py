@@ -90,10 +90,10 @@ def _make_unsigned(proto: ModelProto) -> None:
     nodes = list(proto.graph.node)
     del proto.graph.node[:]
     for index, node in enumerate(nodes):
-        # Products of two signed bytes are exact.
-        signed = types.get(node.input[0]) == TensorProto.INT8
-        for weight in () if signed else _WEIGHTS.get(node.op_type, ()):
-            if types.get(node.input[weight.weight]) == TensorProto.INT8:
+        for weight in _WEIGHTS.get(node.op_type, ()):
+            first, second = (types.get(node.input[each]) for each in (0, weight.weight))
+            # Products of two signed bytes are exact.
+            if first != TensorProto.INT8 and second == TensorProto.INT8:
                 for moved in _move(node, weight, f"unsigned.{index}.{weight.weight}"):
                     if isinstance(moved, TensorProto):
                         proto.graph.initializer.append(moved)

@@ -45,12 +45,15 @@ _devices: dict[int, str] = {}
 
 
 def devices() -> dict[int, str]:
-    """List the usable devices by number, which is a hash of the name."""
+    """List the usable devices by number, which is a hash of the name: those that `"auto"` prefers.
+
+    Others load engines that end a C program with an error when Python has been finalized.
+    """
     global _devices
     _devices = {
         int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little") + 1: name
         for name, instance in instances()
-        if not instance.problem
+        if instance.preferred and not instance.problem
     }
     return _devices
 

@@ -10,6 +10,10 @@ from crosschip.devices.kits.stablehlo.graph import Emission
 from crosschip.hal import Precision, Refusal, Rule
 from crosschip.hal.device import single_operation_model
 from crosschip.ir import ElementType, Operation
+from crosschip.ops.standard.unary import Acos, Asin, Atan
+
+_ARC = (Acos, Asin, Atan)
+"""The operators that XLA computes by the arc tangent of two numbers."""
 
 _FLOAT64 = "f64["
 """How JAX writes the type of a tensor of 64-bit reals."""
@@ -20,6 +24,9 @@ def limit(operation: Operation, emission: Emission, target: Target) -> Refusal |
 
     A function may compute in 64 bits where its tensors have 32, so it is traced.
     """
+    types = {operand.type.element_type for operand in operation.inputs if operand is not None}
+    if isinstance(operation, _ARC) and ElementType.FLOAT64 in types:
+        return Refusal("input", "is float64, for which IREE has no arc tangent", Rule.ELEMENT_TYPE)
     if ElementType.FLOAT64 in target.types:
         return None
     function = Function(single_operation_model(operation), emission, Precision.FLOAT32)

@@ -112,7 +112,7 @@ TARGETS: Mapping[str, Target] = {
             description="the processor, by IREE's portable bytecode",
             driver="local-task",
             flags=[_LOCAL, "--iree-hal-local-target-device-backends=vmvx"],
-            types=_TYPES - {ElementType.FLOAT64},
+            types=_TYPES - {ElementType.FLOAT64, ElementType.FLOAT16, ElementType.BFLOAT16},
             threaded=True,
         ),
         Target(
