@@ -74,6 +74,14 @@ def test_the_program_is_left_as_it_was_and_pythons_end_comes_once(
     assert run(made, environment=environment) == "ended\n"
 
 
+@pytest.mark.parametrize("device", ["iree", "litert", "onnxruntime", "openvino", "torch", "xla"])
+def test_a_program_ends_well_with_each_engine(
+    libraries: Path, program: Program, device: str
+) -> None:
+    """Engines have exit functions of their own, which may read thread-local state."""
+    run(program(PROGRAMS / "engine.c", *linked(libraries, "nnadapter")), device)
+
+
 HOST = """
 import ctypes, datetime, logging, sys
 datetime.datetime_CAPI.__doc__  # a capsule's type is looked at before the library starts

@@ -45,6 +45,14 @@ static void crosschip_show_python(void)
 /* The process that such a library has started Python in; 0 for none. Forked children differ. */
 static pid_t crosschip_process;
 
+/* Python's exit functions run in a new thread: when a process ends, the thread-local state of the
+   main thread is destroyed first, and functions of engines that read theirs (JAX's does) crash. */
+static const char *const CROSSCHIP_EXIT =
+    "import atexit, threading\n"
+    "thread = threading.Thread(target=atexit._run_exitfuncs)\n"
+    "thread.start()\n"
+    "thread.join()\n";
+
 /* Call Python's exit functions, which end runs, before the engines' libraries are finalized. */
 static void crosschip_end_runs(void)
 {
@@ -52,7 +60,7 @@ static void crosschip_end_runs(void)
         return;
     crosschip_process = 0;
     PyGILState_STATE state = PyGILState_Ensure();
-    PyRun_SimpleString("import atexit; atexit._run_exitfuncs()");
+    PyRun_SimpleString(CROSSCHIP_EXIT);
     PyGILState_Release(state);
 }
 

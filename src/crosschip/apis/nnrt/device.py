@@ -45,15 +45,12 @@ _devices: dict[int, str] = {}
 
 
 def devices() -> dict[int, str]:
-    """List the usable devices by number, which is a hash of the name: those that `"auto"` prefers.
-
-    Others load engines that end a C program with an error when Python has been finalized.
-    """
+    """List the usable devices by number, which is a hash of the name; preferred ones come first."""
     global _devices
     _devices = {
         int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little") + 1: name
-        for name, instance in instances()
-        if instance.preferred and not instance.problem
+        for name, instance in sorted(instances(), key=lambda item: not item[1].preferred)
+        if not instance.problem
     }
     return _devices
 
