@@ -8,13 +8,14 @@ and so are their zero points.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, shape_inference
+
+from crosschip.devices.onnxruntime.precision import saturates
 
 _OFFSET = 128
 
@@ -36,22 +37,6 @@ _WEIGHTS: dict[str, tuple[_Weight, ...]] = {
     "QLinearConv": (_Weight(3, 5),),
     "QLinearMatMul": (_Weight(3, 5),),
 }
-
-
-@cache
-def saturates() -> bool:
-    """Return whether the sum of two products 255 * 127 is cut off at 16 bits."""
-    x, y = np.full((1, 64), 255, np.uint8), np.full((64, 1), 127, np.int8)
-    declared = [
-        helper.make_tensor_value_info("x", TensorProto.UINT8, x.shape),
-        helper.make_tensor_value_info("y", TensorProto.INT8, y.shape),
-    ]
-    output = helper.make_tensor_value_info("o", TensorProto.INT32, [1, 1])
-    node = helper.make_node("MatMulInteger", ["x", "y"], ["o"])
-    graph = helper.make_graph([node], "trial", declared, [output])
-    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 10)])
-    (result,) = _session(model.SerializeToString(), None).run(None, {"x": x, "y": y})
-    return bool(result.item() != 64 * 255 * 127)
 
 
 def exact_session(

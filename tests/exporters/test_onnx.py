@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from tests.exact_onnxruntime import saturates
 from tests.exporters.examples import outcomes
 
 import crosschip as cc
+from crosschip.devices.onnxruntime.precision import saturates
 from crosschip.exporters import export
 from crosschip.exporters import onnx as exporter
 from crosschip.ir import Builder, ElementType, If, InputError, Model, TensorType

@@ -6,6 +6,8 @@ A message says what was wrong, where (file, operator, slot) and what to do about
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -61,6 +63,24 @@ class QueueFullError(Error):
 
 class CacheError(Error):
     """The compilation cache cannot be used as requested."""
+
+
+@contextmanager
+def importing(engine: str, extra: str) -> Iterator[None]:
+    """Import an engine in the context.
+
+    Args:
+        engine: the engine, for the message.
+        extra: the optional dependency that installs it.
+
+    Raises:
+        DeviceError: the import failed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        message = f"{engine} cannot be imported ({error}); {install_command(extra)}"
+        raise DeviceError(message) from error
 
 
 def install_command(extra: str) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from crosschip.devices.iree.targets import DEFAULT, Target, instances, target_of
 from crosschip.hal import Capabilities, Device, Instance, Kind, Offer, Options, Program, Sizing
-from crosschip.ir import DeviceError, Model
-from crosschip.ir.errors import install_command
+from crosschip.ir import Model
+from crosschip.ir.errors import importing
 
 if TYPE_CHECKING:
     from crosschip.devices.iree.compiling import Compiler
@@ -33,12 +33,8 @@ class IreeDevice(Device):
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         super().__init__(properties, instance)
-        try:
+        with importing("IREE's runtime", "iree"):
             from crosschip.devices.iree import engine
-        except ImportError as error:
-            raise DeviceError(
-                f"IREE's runtime cannot be imported ({error}); {install_command('iree')}"
-            ) from error
         self._target: Target = target_of(instance or DEFAULT, self.properties)
         self._engine = engine.Engine(self._target)
 
@@ -88,11 +84,6 @@ class IreeDevice(Device):
 
     def _compiler(self) -> Compiler:
         """Import what compiles, with JAX and the converters, and return it."""
-        try:
+        with importing("IREE compiles what JAX traces, which", "iree"):
             from crosschip.devices.iree.compiling import Compiler
-        except ImportError as error:
-            raise DeviceError(
-                f"IREE compiles what JAX traces, which cannot be imported ({error}); "
-                f"{install_command('iree')}"
-            ) from error
         return Compiler(self._target)

@@ -13,7 +13,7 @@ from crosschip.ir import ElementType, Operation
 from crosschip.ops.standard.unary import Acos, Asin, Atan
 
 _ARC = (Acos, Asin, Atan)
-"""The operators that XLA computes by the arc tangent of two numbers."""
+"""The operators that JAX lowers to the arc tangent of two numbers."""
 
 _FLOAT64 = "f64["
 """How JAX writes the type of a tensor of 64-bit reals."""
@@ -22,6 +22,7 @@ _FLOAT64 = "f64["
 def limit(operation: Operation, emission: Emission, target: Target) -> Refusal | None:
     """Return why a target does not run a supported operation; `None` if it does.
 
+    Quirk `arc-tangent-of-float64`.
     A function may compute in 64 bits where its tensors have 32, so it is traced.
     """
     types = {operand.type.element_type for operand in operation.inputs if operand is not None}

@@ -1,16 +1,21 @@
-"""Quirks of IREE, with reproductions in StableHLO; see `devices.kits.quirks`."""
+"""Quirks of IREE, with reproductions in StableHLO; see `devices.kits.quirks`.
+
+Comments of a reproduction are further flags of the compiler, as in LLVM's tests.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from crosschip.devices.iree import compiling, lowering
+from crosschip.devices.iree import compiling, limits, lowering, targets
 from crosschip.devices.kits.quirks import Quirk, Quirks, Raises
 from crosschip.ir import Array
-from crosschip.ops.standard.arithmetic import Add, Pow
+from crosschip.ops.standard.arithmetic import Add, Div, Pow
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import (
     Conv1D,
@@ -20,6 +25,7 @@ from crosschip.ops.standard.convolution import (
     Conv3D,
     Conv3DTranspose,
 )
+from crosschip.ops.standard.unary import Acos, Asin, Atan
 
 
 def _run(function: Callable[..., Any], quirk: Quirk) -> Sequence[Array]:
@@ -32,7 +38,9 @@ def _run(function: Callable[..., Any], quirk: Quirk) -> Sequence[Array]:
         f"--iree-hal-local-target-device-backends={backend}",
         "--iree-llvmcpu-target-cpu=host",
     ]
-    module = tools.compile_str(function(), input_type="stablehlo", extra_args=flags)
+    text = function()
+    flags += re.findall(r"// (--\S+)", text)
+    module = tools.compile_str(text, input_type="stablehlo", extra_args=flags)
     context = runtime.SystemContext(config=runtime.Config("local-sync"))
     context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, module))
     (name,) = (name for name in context.modules if name != "hal")
@@ -122,5 +130,46 @@ def dilation_by_zeros() -> str:
             {batch_group_count = 1 : i64, feature_group_count = 2 : i64}
             : (tensor<1x4x3xf32>, tensor<2x2x2xf32>) -> tensor<1x2x1xf32>
           return %0 : tensor<1x2x1xf32>
+        }
+    """
+
+
+@quirk(
+    Acos,
+    Asin,
+    Atan,
+    when="reals have 64 bits",
+    what="links no arc tangent, and refuses the module",
+    avoided_by=limits.limit,
+    inputs=[np.array([0.5])],
+    right=np.arctan2([0.5], [0.5]),
+    wrong=Raises("undefined symbol: atan2"),
+    model=lambda b, x: b.add(Atan, b.add(Div, x, x)),
+)
+def arc_tangent_of_float64() -> str:
+    return """
+        // --iree-input-demote-f64-to-f32=false
+        func.func @main(%x: tensor<1xf64>) -> tensor<1xf64> {
+          %0 = stablehlo.atan2 %x, %x : tensor<1xf64>
+          return %0 : tensor<1xf64>
+        }
+    """
+
+
+@quirk(
+    Add,
+    when="reals have 16 bits",
+    what="refuses the module",
+    versions="iree 3.13.0, vmvx",
+    avoided_by=targets.target_of,
+    inputs=[np.array([1.5], ml_dtypes.bfloat16)],
+    right=np.array([3], ml_dtypes.bfloat16),
+    wrong=Raises("must be 32-bit float"),
+)
+def floats_of_16_bits() -> str:
+    return """
+        func.func @main(%x: tensor<1xbf16>) -> tensor<1xbf16> {
+          %0 = stablehlo.add %x, %x : tensor<1xbf16>
+          return %0 : tensor<1xbf16>
         }
     """

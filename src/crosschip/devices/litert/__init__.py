@@ -23,8 +23,8 @@ from crosschip.hal import (
     Support,
     processor,
 )
-from crosschip.ir import DeviceError, Model, Operation
-from crosschip.ir.errors import install_command
+from crosschip.ir import Model, Operation
+from crosschip.ir.errors import importing
 
 _MAX_RANK = 8
 """The largest rank of what LiteRT's kernels reshape."""
@@ -54,12 +54,8 @@ class LitertDevice(Device):
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         super().__init__(properties, instance)
-        try:
+        with importing("LiteRT", "litert"):
             from crosschip.devices.litert import program
-        except ImportError as error:
-            raise DeviceError(
-                f"LiteRT cannot be imported ({error}); {install_command('litert')}"
-            ) from error
         self._engine = program
 
     @classmethod

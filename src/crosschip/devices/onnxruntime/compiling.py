@@ -55,7 +55,7 @@ def compile(
     )
     settings = Settings.of(options, spinning, facts, provider)
     trim_heap()
-    onnx_model = _onnx_model(model, payloads)
+    onnx_model = _onnx_model(model, payloads, precise=facts.precise)
     if not facts.optimize:
         onnx_model = settings.optimized(onnx_model)
         trim_heap()
@@ -82,11 +82,11 @@ def _survives_writing(model: Model, payloads: Payloads) -> bool:
     return not holds_graphs and all(map(survives_writing, payloads.values()))
 
 
-def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
+def _onnx_model(model: Model, payloads: Payloads, *, precise: bool) -> OnnxModel:
     opset, types = _opset(payloads), types_in(payloads)
     graph = Graph(model.inputs.values(), opset=opset, types=types, branches=True)
     lowered = lower(model)
-    if _is_precise(model, payloads):
+    if precise:
         lowered = copy_shared_weights(lowered)
     originals = sources(model, lowered)
     for operation in lowered.operations:
@@ -160,7 +160,8 @@ def profiler(
         programs.append(make(record))
         return programs[0]
 
-    onnx_model = _onnx_model(source, payloads_of(source))
+    payloads = payloads_of(source)
+    onnx_model = _onnx_model(source, payloads, precise=_is_precise(source, payloads))
     nodes = Nodes(source, onnx_model.proto, compiled.proto)
     return OnnxRuntimeProfiler(recording, lambda: programs[0].end_recording(), nodes)
 

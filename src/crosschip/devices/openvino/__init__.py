@@ -28,8 +28,8 @@ from crosschip.hal import (
     Support,
     processor,
 )
-from crosschip.ir import DeviceError, ElementType, Model, Operation
-from crosschip.ir.errors import install_command
+from crosschip.ir import ElementType, Model, Operation
+from crosschip.ir.errors import importing, install_command
 
 CAPABILITIES = Capabilities(
     holds_weights=True,
@@ -78,13 +78,9 @@ class OpenVinoDevice(Device):
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         super().__init__(properties, instance)
-        try:
+        with importing("OpenVINO", "openvino"):
             import_engine()
             from crosschip.devices.openvino import program
-        except ImportError as error:
-            raise DeviceError(
-                f"OpenVINO cannot be imported ({error}); {install_command('openvino')}"
-            ) from error
         self._engine = program.Engine(instance or "CPU")
 
     @classmethod

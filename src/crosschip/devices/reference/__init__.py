@@ -152,7 +152,10 @@ class ReferenceProgram(Program):
         return self._results(values, inputs)
 
     def profiler(self) -> Profiler:
-        return _ReferenceProfiler(self)
+        # Imported late: rarely needed.
+        from crosschip.devices.kits.step_profiler import StepProfiler
+
+        return StepProfiler(self.run_timed)
 
     def run_timed(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], list[Step]]:
         """Return the outputs and the time of each operation."""
@@ -209,25 +212,6 @@ class ReferenceProgram(Program):
             results.append(array.copy() if shared else contiguous)
             others.append(array)
         return results
-
-
-class _ReferenceProfiler(Profiler):
-    """A profiler that times each operation."""
-
-    def __init__(self, program: ReferenceProgram) -> None:
-        self._program = program
-        self._steps: list[list[Step]] = []
-
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        outputs, steps = self._program.run_timed(inputs)
-        self._steps.append(steps)
-        return outputs
-
-    def begin(self) -> None:
-        self._steps = []
-
-    def steps(self) -> Sequence[Sequence[Step]]:
-        return self._steps
 
 
 def _kernel(operation: Operation) -> Kernel:

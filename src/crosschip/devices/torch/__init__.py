@@ -23,7 +23,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, ElementType, Model
-from crosschip.ir.errors import install_command
+from crosschip.ir.errors import importing
 
 _COMPILE = "compile"
 _MODES = ("off", "auto", "on")
@@ -46,12 +46,8 @@ class TorchDevice(Device):
         mode = self.properties.get(_COMPILE, _MODES[0])
         if mode not in _MODES:
             raise DeviceError(f"{_COMPILE}: {mode!r} is not one of {', '.join(_MODES)}")
-        try:
+        with importing("PyTorch", "torch"):
             from crosschip.devices.torch import engine
-        except ImportError as error:
-            raise DeviceError(
-                f"PyTorch cannot be imported ({error}); {install_command('torch')}"
-            ) from error
         self._engine = engine.Engine(instance or of_machine()[0].name, mode)
 
     @classmethod

@@ -142,10 +142,13 @@ class TorchProgram(Program):
         return json.dumps(self._settings).encode()
 
     def profiler(self) -> Profiler:
-        return _TorchProfiler(self)
+        # Imported late: rarely needed.
+        from crosschip.devices.kits.step_profiler import StepProfiler
+
+        return StepProfiler(self.timed)
 
     def timed(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], list[Step]]:
-        """Return the outputs and the time of each operation's call."""
+        """Return the outputs and the time of each operation's call, also if one graph runs."""
         return self._state.call(self._timed, inputs)
 
     def _timed(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], list[Step]]:
@@ -175,22 +178,3 @@ class TorchProgram(Program):
 
     def close(self) -> None:
         vars(self).clear()
-
-
-class _TorchProfiler(Profiler):
-    """A profiler that times the call of each operation, also of a program of one graph."""
-
-    def __init__(self, program: TorchProgram) -> None:
-        self._program = program
-        self._steps: list[list[Step]] = []
-
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        outputs, steps = self._program.timed(inputs)
-        self._steps.append(steps)
-        return outputs
-
-    def begin(self) -> None:
-        self._steps = []
-
-    def steps(self) -> Sequence[Sequence[Step]]:
-        return self._steps

@@ -24,8 +24,8 @@ from crosschip.hal import (
     Sizing,
     processor,
 )
-from crosschip.ir import DeviceError, ElementType, Model
-from crosschip.ir.errors import install_command
+from crosschip.ir import ElementType, Model
+from crosschip.ir.errors import importing
 
 
 class XlaDevice(Device):
@@ -42,12 +42,8 @@ class XlaDevice(Device):
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         super().__init__(properties, instance)
-        try:
+        with importing("JAX", "xla"):
             from crosschip.devices.xla import engine
-        except ImportError as error:
-            raise DeviceError(
-                f"JAX cannot be imported ({error}); {install_command('xla')}"
-            ) from error
         self._engine = engine.Engine(instance or chips()[0].name)
 
     @classmethod
